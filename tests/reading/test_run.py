@@ -103,6 +103,7 @@ def test_the_digest_says_what_later_runs_need() -> None:
         "n": 1,
         "name": "",
         "errors": ["ModuleNotFoundError"],
+        "class": "ModuleNotFoundError",
         "events": ["r#0", "r#1"],
         "subjects": ["numpy"],
         "remedies": [["install", "pip install numpy", ""]],

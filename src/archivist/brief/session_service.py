@@ -72,10 +72,10 @@ class SessionBriefs(BankService):
     def running(self, limit: int) -> list[Episode]:
         """Return the runs and sessions that were started and have not ended, the latest first."""
         from archivist.records import Episode, EpisodeStatus
-        from archivist.store.filters import equals, not_equals
+        from archivist.store.filters import above, equals
 
         # Of a log without times nobody knows when it began, nor that it still runs.
-        has_begun = equals("finished", None), not_equals("started", None)
+        has_begun = equals("finished", None), above("started", "")
         is_running = *has_begun, equals("status", EpisodeStatus.RUNNING), equals("action", None)
         with self._bank.reading() as reader:
             return reader.select(Episode, *is_running, order=("-started", "id"), limit=limit)

@@ -48,7 +48,6 @@ _SHARE_OF_FAILING = 0.1
 _MOST_FAILING = 4
 _LATELY = 10
 _LONGEST_FAILING = 300
-_LONGEST_CLASS = 32
 # Every agent meets refused edits: they are told with what avoids them.
 _EDITS = "edit_not_applied"
 _USED_WRONGLY = "usage"
@@ -72,6 +71,7 @@ _OF_CODE = frozenset(("check", "test_failure", "syntax", "build", "type_error"))
 # Without an error in common, so many red runs say that a check often finds something.
 _LEAST_RED = 3
 _LONGEST_SUBJECT = 40
+_LONGEST_CODE = 6
 _WORD_MARKS = str.maketrans("", "", " -_")
 _PATH_MARKS = str.maketrans("", "", "/.-_")
 # In the order in which a line tells them.
@@ -113,7 +113,7 @@ class WorkingCommand(NamedTuple):
         only = "only " if is_rare and not is_counted else ""
         passed = f"{only}{self.passed}" if self.passed else "none"
         notes = [f"passed in {passed} of {self.tried} runs"] if is_counted or is_rare else []
-        errors = ", ".join(f"“{error}”" if " " in error else error for error in self.errors)
+        errors = ", ".join(error if _is_code(error) else f"“{error}”" for error in self.errors)
         notes += [f"often finds {errors}"] if errors else []
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
 
@@ -294,10 +294,9 @@ def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall,
         # What a test or a compiler finds is about the code at hand.
         if entry.get("kind") in _OF_CODE:
             continue
-        # Codes, or a class in a few plain words: a message is what a program printed.
-        for error in entry.get("errors") or ():
-            if len(error) <= _LONGEST_CLASS and error.translate(_WORD_MARKS).isalnum():
-                met.setdefault((entry["name"], error), {}).setdefault(run, []).append(entry)
+        # A class in words of ours: anything else is what a program printed.
+        if error := entry.get("class"):
+            met.setdefault((entry["name"], error), {}).setdefault(run, []).append(entry)
     found: dict[str, FailingCall] = {}
     for (name, error), of_runs in sorted(met.items(), key=lambda item: (-len(item[1]), item[0])):
         entries = [entry for those in of_runs.values() for entry in those]
@@ -471,6 +470,12 @@ def _is_plain_task(command: str) -> bool:
 def is_own_task(command: str) -> bool:
     """Say whether a command runs a task that the project defines."""
     return command.split()[0] in _RUNS_OWN_TASKS
+
+
+def _is_code(error: str) -> bool:
+    """Say whether an error is a code such as TS2345; the names of rules are chosen by whoever wrote them."""
+    letters = error.rstrip("0123456789")
+    return error != letters and letters.isalpha() and len(letters) <= _LONGEST_CODE
 
 
 def _is_plain(folder: str) -> bool:

@@ -186,6 +186,9 @@ LogItem: TypeAlias = Event | Episode | SkippedRecord
 _MAX_WAITING = 256
 _TAGGED_TOOLS = 4
 _HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
+_ENTERS = lazy_pattern(r"\b(?:cd|pushd|chdir)\s+(?P<folder>\"[^\"\n]*+\"|'[^'\n]*+'|[^\s;&|)]++)")
+_PLAIN_FOLDER = lazy_pattern(r"[\w./~@+ -]+")
+_LONGEST_COMMAND = 4000
 # How the clients' tools call the folder that a command is run in.
 _FOLDER_ARGUMENTS = ("workdir", "working_directory", "workingDirectory", "cwd", "directory", "dir_path")
 # What an episode takes from its recorder as it is.
@@ -224,6 +227,8 @@ class Recorder:
     _waiting: dict[str, tuple[Event, CallOutcome | None]] = field(default_factory=dict)
     _calls: Counter[str] = field(default_factory=Counter)
     _failed_calls: int = 0
+    # Where each shell is that stays open between calls.
+    _shells: dict[str, str] = field(default_factory=dict)
 
     def read(self, records: Iterable[LogLine | Part | SkippedRecord]) -> Iterator[LogItem]:
         """Yield what the records of a log tell, as they come."""
@@ -434,7 +439,12 @@ class Recorder:
         described = describe(call)
         named = (call.arguments.get(name) for name in _FOLDER_ARGUMENTS) if _is_command(call) else ()
         place = next((value for value in named if isinstance(value, str) and value), "")
-        folder = _resolve_folder(place, self.folder) if place else self.folder
+        shell = str(call.arguments.get("sessionId") or "")
+        current = self._shells.get(shell, self.folder)
+        folder = _resolve_folder(place, current) if place else current
+        if shell:
+            # Such a shell stays where its last command went.
+            self._shells[shell] = _folder_after(described.text, folder)
         return Event(
             run=self.run,
             seq=seq,
@@ -474,6 +484,14 @@ def _with_outcome(event: Event, outcome: CallOutcome) -> Event:
 
 def _is_command(call: LoggedCall) -> bool:
     return not call.arguments.keys().isdisjoint(("command", "cmd", "script"))
+
+
+def _folder_after(command: str, folder: str) -> str:
+    """Return where a shell is after a command; `/` where only the shell knows."""
+    for found in _ENTERS.finditer(command[:_LONGEST_COMMAND]):
+        named = found["folder"].strip("\"'")
+        folder = _resolve_folder(named, folder) if _PLAIN_FOLDER.fullmatch(named) else "/"
+    return folder
 
 
 def _resolve_folder(named: str, current: str) -> str:

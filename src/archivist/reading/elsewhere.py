@@ -61,6 +61,11 @@ _VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
 _UNSTABLE = lazy_pattern(r"[$`{}\n*?]|<\(|\bREDACTED\b")
 # What a shell puts before the rest of a path, which then most often begins at the folder of the call.
 _EXPANDED = lazy_pattern(r"\A[^/]{0,200}(?:\$\{?\w{1,60}\}?|[)`])/|\A[^)]{0,200}\)/")
+# Between paths in one word, and an option's letter right before a path.
+_PARTING = lazy_pattern(r"[=<>:,#]")
+_GLUED = lazy_pattern(r"\A-[A-Za-z](?=[./~])")
+# Tools that read from or write to a shell that another call has opened, wherever that one went.
+_OTHER_SHELL = frozenset(("bashoutput", "taskoutput", "write_stdin", "read_bash", "write_bash", "killshell"))
 _ENTERING_FLAGS = lazy_pattern(r"-[A-Za-z]{0,8}C")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
 # Of a long line, a script in it most often, the beginning counts for the paths that it names.
@@ -154,6 +159,8 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
         is_inside = is_installed or (is_rootless and (_is_below(began, place) or _is_main_of(place, root)))
         return not is_inside and relative_folder(place, root) == OUTSIDE
 
+    if event.tool.lower() in _OTHER_SHELL:
+        return True
     is_command = event.kind is not EventKind.EDIT and is_shell(event.tool)
     if is_command and _IN_ANY_FOLDER.search(event.text[:_LONGEST_LINE]):
         return True
@@ -185,11 +192,13 @@ def named_paths(event: Event, folder: str) -> Iterator[str]:
     if event.kind is EventKind.EDIT or not is_shell(event.tool) or "/" not in event.text:
         return
     words = (word for word in event.text[:_LONGEST_LINE].split() if "/" in word and "://" not in word)
-    for word in islice(words, _MOST_PATHS):
-        # The value of an option, and what is read from or written to without a space.
-        path = word.rpartition("=")[2].rpartition("<")[2].rpartition(">")[2].strip(_AROUND_PATHS)
-        path = _EXPANDED.sub("./", path)
-        if "/" in path and "$" not in path and not path.startswith("//"):
+    # The value of an option, each of a list, and what is read from or written to without a space.
+    parts = (part for word in words for part in _PARTING.split(_EXPANDED.sub("./", word)))
+    for part in islice(parts, _MOST_PATHS):
+        path = _GLUED.sub("", _EXPANDED.sub("./", part.strip(_AROUND_PATHS)))
+        if path.startswith("~") and ".." in path:
+            yield _UNKNOWN
+        elif "/" in path and "$" not in path and not path.startswith("//"):
             yield posixpath.normpath(path if path[0] in "~/" else f"{folder}/{path}" if folder else path)
 
 

@@ -574,3 +574,5 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
 }
 # fmt: on
 RULES = tuple(rule._replace(kind=kind) for kind, rules in _BY_KIND.items() for rule in rules)
+# The classes of errors in words of ours: no program chose them.
+CLASSES = frozenset(rule.error for rule in RULES if rule.error)

@@ -30,6 +30,7 @@ from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, is_being_written, is_own_module
 from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_digest
 from archivist.reading.replacements import Cure
+from archivist.reading.rules import CLASSES
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.signatures import clean_output, says_more
@@ -581,6 +582,8 @@ def digest_failure(
         # Told to later runs as they are.
         "name": name if suspicion is not None and not suspicion(name, lines) else "",
         "errors": errors,
+        # What is told to fail is told in words of ours: a program may choose all others.
+        "class": next((met.failure.signature.error for met in those if _is_class(met)), ""),
         "n": len(those),
         "events": [met.act.event.id for met in those[:2]]
         + [act.event.id for met in those[:2] if met.cure for act in met.cure.acts[:2]],
@@ -596,6 +599,11 @@ def digest_failure(
         "command": _failing_link(first),
         "line": first.failure.line[:longest_line],
     }
+
+
+def _is_class(met: ObservedFailure) -> bool:
+    error = met.failure.signature.error
+    return error in CLASSES and says_more(error, met.act.purpose)
 
 
 def _short_error(met: ObservedFailure) -> str:
