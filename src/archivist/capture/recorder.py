@@ -228,7 +228,7 @@ class Recorder:
     _calls: Counter[str] = field(default_factory=Counter)
     _failed_calls: int = 0
     # Where each shell is that stays open between calls.
-    _shells: dict[str, str] = field(default_factory=dict)
+    _open_shells: dict[str, str] = field(default_factory=dict)
 
     def read(self, records: Iterable[LogLine | Part | SkippedRecord]) -> Iterator[LogItem]:
         """Yield what the records of a log tell, as they come."""
@@ -440,11 +440,11 @@ class Recorder:
         named = (call.arguments.get(name) for name in _FOLDER_ARGUMENTS) if _is_command(call) else ()
         place = next((value for value in named if isinstance(value, str) and value), "")
         shell = str(call.arguments.get("sessionId") or "")
-        current = self._shells.get(shell, self.folder)
+        current = self._open_shells.get(shell, self.folder)
         folder = _resolve_folder(place, current) if place else current
         if shell:
             # Such a shell stays where its last command went.
-            self._shells[shell] = _folder_after(described.text, folder)
+            self._open_shells[shell] = _folder_after(described.text, folder)
         return Event(
             run=self.run,
             seq=seq,
