@@ -193,6 +193,7 @@ DESTRUCTIVE = {
     "gcloud auth print-access-token": "gcloud builds submit",
     "git clean -fdx": "git pull",
     "git rebase --skip": "git rebase main",
+    "git commit -a --amend": "git commit -m x",
     "make publish": "make test",
     "npm run deploy:prod": "npm test",
     "just nuke": "just test",

@@ -520,7 +520,7 @@ FAR_REACHING = _words(
     "destroy delete del remove rm rmi drop purge prune wipe erase reset nuke uninstall terminate kill stop"
     " down flush flushall flushdb truncate unlink unload forget gc rollback revoke disable deploy publish"
     " unpublish release submit upload push promote force yes approve approval prompts confirm admin prod"
-    " production privileged expunge refresh skip zero clear noinput"
+    " production privileged expunge refresh skip zero clear noinput amend"
 )
 GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")
 GIT_OBJECTS = _words(
