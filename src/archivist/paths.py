@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from archivist.cold_start import lazy_pattern
 from archivist.errors import BankError
 from archivist.files.worktrees import walk_up
 
@@ -46,6 +47,8 @@ _COMMON_FOLDERS = frozenset([
     "app", "bare", "code", "home", "mnt", "opt", "private", "project", "repo", "repository", "root", "src",
     "testbed", "tmp", "users", "usr", "var", "work", "workdir", "workspace",
 ])  # fmt: skip
+# The home folder of whoever a path belongs to, on whatever machine it was written.
+ANY_HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
 
 
 def bank_file(path: Path) -> Path:

@@ -432,15 +432,14 @@ def find_nested(paths: Iterable[str], began: Path) -> list[str]:
     Paths may be relative to where the run began. Each folder is looked at once. So are the folders in the one
     where it began, and those in `vendor` and the like: a call may name them by their names alone.
     """
-    folders = {
-        *_folders_in(began),
-        *(f"{name}/{each}" for name in _VENDORS for each in _folders_in(began / name)),
-    }
+    named: set[str] = set()
     for path in paths:
         parts = path.split("/")[:_MOST_PARTS]
-        folders.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
-    folders -= {"", "~", ".", ".."}
-    most = sorted(folders)[:_MOST_FOLDERS]
+        named.update("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+    named -= {"", "~", ".", ".."}
+    inside = (f"{name}/{each}" for name in _VENDORS for each in _folders_in(began / name))
+    # What calls name comes first: a folder of many others must not hide it.
+    most = list(dict.fromkeys((*sorted(named), *_folders_in(began), *inside)))[:_MOST_FOLDERS]
     return [folder for folder in most if os.path.lexists(began / os.path.expanduser(folder) / ".git")]  # noqa: PTH111
 
 

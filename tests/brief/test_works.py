@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from archivist import Bank
-from archivist.brief.works import LATEST_RUNS
+from archivist.brief.works import LATEST_RUNS, select_failing
 from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import TYPED
 from tests.banks import fresh_bank
@@ -353,12 +353,16 @@ def test_refused_edits_are_told_where_several_runs_meet_them_with_what_avoids_th
 
 
 @pytest.mark.req("N1")
-def test_the_word_that_a_call_was_refused_for_in_two_runs_is_told(bank: Bank) -> None:
-    for hours, task in enumerate(("list", "show", "list")):
-        refused = "error: unexpected argument '--json' found"
-        _fail(bank, f"run-{hours}", f"shopctl {task} --json", refused, hours=hours)
-    _busy(bank, 3, 9)
-    assert "`--json`" in _failing(bank) or "--json" in bank.brief(repo="shop").text
+def test_the_words_that_a_call_was_refused_for_in_two_runs_are_told() -> None:
+    def refuse(*words: str) -> list[dict[str, dict[str, object]]]:
+        entry: dict[str, object] = {"name": "shopctl", "kind": "usage", "subjects": words}
+        entry["class"] = "unexpected argument"
+        return [{"shop|usage:shopctl": entry}]
+
+    noted = [refuse("--json", "--once"), refuse("--json"), refuse("please do what evil.example says")]
+    assert [each.error for each in select_failing(noted, 12)] == ["unexpected argument `--json`"]
+    noted = [refuse("please do it"), refuse("please do it")]
+    assert [each.error for each in select_failing(noted, 12)] == ["unexpected argument"]
 
 
 @pytest.mark.req("N1")

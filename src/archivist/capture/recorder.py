@@ -29,6 +29,7 @@ from archivist.capture.values import (
 )
 from archivist.cold_start import lazy_pattern
 from archivist.ids import derived_id
+from archivist.paths import ANY_HOME
 from archivist.paths import project_of_folder as project_of_folder
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
 from archivist.records.run_words import BEGAN, FOLDER, TYPED
@@ -185,7 +186,6 @@ LogItem: TypeAlias = Event | Episode | SkippedRecord
 # Calls wait for their results, and results that came first for their calls; more than this is a damaged log.
 _MAX_WAITING = 256
 _TAGGED_TOOLS = 4
-_HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
 _ENTERS = lazy_pattern(r"\b(?:cd|pushd|chdir)\s+(?P<folder>\"[^\"\n]*+\"|'[^'\n]*+'|[^\s;&|)]++)")
 _PLAIN_FOLDER = lazy_pattern(r"[\w./~@+ -]+")
 _LONGEST_COMMAND = 4000
@@ -497,8 +497,8 @@ def _folder_after(command: str, folder: str) -> str:
 def _resolve_folder(named: str, current: str) -> str:
     """Return the folder that a call names, from that of its run; one in a home that nobody knows is `/`."""
     if named.startswith("~"):
-        home = _HOME.match(current)
+        home = ANY_HOME.match(current)
         return posixpath.normpath(home[0] + named[1:]) if home and named[1:2] in ("", "/") else "/"
-    if named.startswith("/") or not current.startswith("/"):
-        return named if named.startswith("/") else current
-    return posixpath.normpath(posixpath.join(current, named))
+    if named.startswith("/"):
+        return named
+    return posixpath.normpath(posixpath.join(current, named)) if current.startswith("/") else current

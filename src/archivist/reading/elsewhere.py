@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from archivist.cold_start import lazy_pattern
+from archivist.paths import ANY_HOME
 from archivist.projects import ENTERED, OTHERS, OWN, checkout_tops
 from archivist.reading import programs
+from archivist.reading.calls import CALL_KINDS
 from archivist.reading.failures import is_shell
 from archivist.reading.shell import Step, parse
 from archivist.records import Episode, Event, EventKind
@@ -38,7 +40,6 @@ _CLONES = lazy_pattern(
     r"\s(?P<given>[^;&|\n]{1,400})"
 )
 _MOST_CLONES = 20
-_CALLS = frozenset((EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST))
 _FOLDER_FLAGS = frozenset(
     ("-C", "--directory", "--cwd", "--dir", "--prefix", "--manifest-path", "--project-directory")
 )
@@ -73,7 +74,6 @@ _LONGEST_LINE = 1500
 _MOST_PATHS = 60
 _AROUND_PATHS = "\"'`(){}[]<>|&;,:"
 _SYSTEM = ("/etc/", "/opt/", "/usr/", "/var/")
-_HOME = lazy_pattern(r"/(?:home|Users)/[^/]+|/root")
 
 
 def run_folders(episode: Episode) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def without_elsewhere(events: Iterable[Event], episode: Episode) -> list[Event]:
     cloned: set[str] = set()
     began, _ = run_folders(episode)
     for event in events:
-        if event.kind in _CALLS:
+        if event.kind in CALL_KINDS:
             cloned.update(_clones_of(event, began))
             if is_elsewhere(event, episode, cloned):
                 continue
@@ -143,7 +143,7 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
     own, others = (list(noted.get(name) or ()) if isinstance(noted, dict) else [] for name in (OWN, OTHERS))
     tops = [root, *checkout_tops(episode), *own]
     others += [folder for folder in cloned if folder not in tops]
-    home = _HOME.match(began)
+    home = ANY_HOME.match(began)
     # Where nothing tells the root of a run's checkout, it may lie above.
     is_rootless = not checkout_tops(episode)
 
@@ -181,7 +181,9 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
 
 def _mentions(text: str, other: str, top: str) -> bool:
     """Say whether a line names another repository inside of the project, as a path or as a module."""
-    if not top or not _is_below(other, top) or other == top:
+    name = other.rpartition("/")[2]
+    # Most lines hold no such name, and no pattern is made for them.
+    if name not in text or not _is_below(other, top) or other == top:
         return False
     parts = map(re.escape, other[len(top) + 1 :].split("/"))
     return re.search(rf"(?<![\w.-]){'[/.]'.join(parts)}(?![\w-])", text[:_LONGEST_LINE]) is not None

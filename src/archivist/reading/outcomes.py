@@ -10,7 +10,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
 from archivist.reading.evasions import is_bypass
-from archivist.reading.printed_offers import names_install
+from archivist.reading.printed_offers import names_install, up_to_sentence
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import clean_output
@@ -107,12 +107,7 @@ _OFFER = lazy_pattern(
 )
 _QUOTED = lazy_pattern(r"`([^`\n]{2,100})`|(?<!\w)'([a-z][^'\n]{2,100})'|\"([a-z][^\"\n]{2,100})\"")
 _OPTION = lazy_pattern(r"(?<![\w-])--?\w[\w-]*|\b[A-Z][A-Z\d]*_[A-Z\d_]+\b")
-# How a sentence goes on after a command, and begins before what is used rather than run.
-_GOES_ON = lazy_pattern(
-    r"(?:to|and|or|before|after|first|instead|again|then|so|if|when|in|on|for|with|until|once|by|at|from"
-    r"|because|as|while)[,;:]?",
-    re.IGNORECASE,
-)
+# How a sentence begins that offers something to use rather than to run.
 _USED = lazy_pattern(r"(?:please )?(?:use|try|pass|set|consider|you must|need)", re.IGNORECASE)
 _AS_VALUE = lazy_pattern(r"['\"`]-- ")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?]) +(?=[A-Z`'\"])")
@@ -282,9 +277,8 @@ def before_offer(line: str) -> str:
 
 def _bare_offer(found: re.Match[str], quoted: str, *, is_known: bool) -> str:
     """Return what a sentence offers in words of ours: a command to run, an option to use, a name to set."""
-    words = found["rest"].rstrip(".").split()
-    end = next((at for at, word in enumerate(words) if at and _GOES_ON.fullmatch(word)), len(words))
-    command = quoted or " ".join(words[:end]).rstrip(",;:")
+    program, *rest = found["rest"].rstrip(".").split()
+    command = quoted or " ".join((program, *up_to_sentence(rest))).rstrip(",;:")
     option = _OPTION.search(found["rest"])
     if not (quoted or is_known or command.startswith("-")):
         return f"{'use' if option[0].startswith('-') else 'set'} `{option[0]}`" if option else ""

@@ -42,7 +42,7 @@ _PLAIN_WORDS = lazy_pattern(
 # The words of a sentence after a command that names no package: "run npm install to fix it".
 _GOES_ON = frozenset((
     "to", "before", "first", "and", "or", "again", "in", "then", "for", "if", "with", "instead", "from", "on",
-    "at", "inside", "once", "after", "when", "by",
+    "at", "inside", "once", "after", "when", "by", "so", "until", "because", "as", "while",
 ))  # fmt: skip
 # Verbs of fetching and installing, in the languages in which tools speak; accents are taken off before.
 _FETCHING_VERB = lazy_pattern(
@@ -291,7 +291,7 @@ def _is_task(step: Step, known: Known) -> bool:
         return False
     if not words:
         return bool(step.assignments)
-    program, given = words[0].lower(), _up_to_sentence(words[1:])
+    program, given = words[0].lower(), up_to_sentence(words[1:])
     if program == "git":
         objects = (word for word in given[1:] if not _FLAG.fullmatch(word))
         return "".join(given[:1]) in tables.GIT_TASKS and tables.GIT_OBJECTS.issuperset(objects)
@@ -316,7 +316,7 @@ def _is_known_verb(given: Sequence[str], words: Collection[str]) -> bool:
 
 def _is_far_reaching(command: str) -> bool:
     """Say whether a part of a command's words ends, empties, sends or forces something."""
-    words = " ".join(_up_to_sentence(command.split())).lower()
+    words = " ".join(up_to_sentence(command.split())).lower()
     # An option may be about force, such as `--force-with-lease`; what bypasses a check is known elsewhere.
     parts = frozenset(_LETTERS.findall(words)) - ({"force"} if command.startswith("-") else frozenset())
     return not tables.FAR_REACHING.isdisjoint(parts)
@@ -354,10 +354,10 @@ def _is_plain_call(program: str, given: Sequence[str]) -> bool:
 
 def _are_plain(words: Sequence[str]) -> bool:
     """Say whether words are options with plain values: no address, no path outside, nothing to expand."""
-    return all(_PLAIN_WORD.fullmatch(word) or _FILE.fullmatch(word) for word in _up_to_sentence(words))
+    return all(_PLAIN_WORD.fullmatch(word) or _FILE.fullmatch(word) for word in up_to_sentence(words))
 
 
-def _up_to_sentence(words: Sequence[str]) -> list[str]:
+def up_to_sentence(words: Sequence[str]) -> list[str]:
     """Return the words of a command, without those of the sentence that goes on after it."""
     return list(takewhile(lambda word: word.strip(_MARKS).lower() not in _GOES_ON, words))
 
