@@ -341,14 +341,15 @@ class Bank:
     def recall_across(banks: Mapping[str, Bank], query: Query | str) -> RecallResult:
         """Find what answers a question in several banks, by their names; each bank checks its own actor.
 
-        The one place that asks several banks: an engine that holds them all may answer in one statement.
+        Of many banks, an engine that holds them all says in one statement which have the best matches.
         """
         from archivist.recall.query import Query
         from archivist.recall.results import merge_results
 
         asked = Query(text=query) if isinstance(query, str) else query
         # Each is asked alone: a person's own bank would answer for its team too.
-        found = {name: bank.without_team().recall(asked) for name, bank in banks.items()}
+        chosen = next(iter(banks.values())).searches.choose_banks(banks, asked)
+        found = {name: bank.without_team().recall(asked) for name, bank in chosen.items()}
         return merge_results(found, asked)
 
     def brief(self, request: BriefRequest | None = None, **fields: Any) -> RenderedBrief:
@@ -576,11 +577,11 @@ class Bank:
 
 def _open_file(file: Path, settings: Config, *, create: bool) -> Store:
     """Open the bank in a file that the user accepted, or make and note a new one."""
-    from archivist.store.sqlite.store import SqliteStore, read_at_rest
+    from archivist.store.sqlite.store import SqliteStore
 
     is_made = create and not file.exists()
     make = partial(SqliteStore.open, file, create=create, busy_timeout_s=settings.store.busy_timeout_s)
-    store = open_trusted(file, make, read_at_rest, folders=settings.trust.folders, create=create)
+    store = open_trusted(file, make, folders=settings.trust.folders, create=create)
     if is_made and not is_of_home(file):
         from archivist.files.git import exclude_from_git
 

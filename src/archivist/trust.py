@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,7 +144,6 @@ def is_accepted(file: Path, folders: str = "") -> bool:
 def open_trusted(
     file: Path,
     open_store: Callable[[LogNote | None], Store],
-    read_at_rest: Callable[[Path, str], str],
     *,
     folders: str = "",
     create: bool = False,
@@ -160,14 +160,14 @@ def open_trusted(
     if is_below and _is_new(file):
         return open_store(None)
     if _is_new(file):
-        return _make_noted(file, open_store, read_at_rest) if create else open_store(None)
+        return _make_noted(file, open_store) if create else open_store(None)
     with _locked_state(file):
         # Read under the lock: whoever is just making the bank holds it until the bank is noted.
         note, log = find_note(file), LogNote(file)
         if not is_below:
             log.refuse_foreign()
             # Our own log may lie beside a stranger's file, and would bring the mark into it.
-            if log.is_filled and (note is None or read_at_rest(file, MARK) != note.get("mark")):
+            if log.is_filled and not _holds_mark(file, note):
                 raise UntrustedBankError(str(file))
         log.make()
         log.after_commit()
@@ -176,7 +176,7 @@ def open_trusted(
     try:
         if is_below:
             return store
-        if note is None or mark_of(store) != note.get("mark"):
+        if not _holds_mark(file, note):
             raise UntrustedBankError(str(file))
     except BaseException:
         store.close()
@@ -470,9 +470,27 @@ def mark_of(store: Store) -> str:
     return store.setting_at_rest(MARK)
 
 
-def _make_noted(
-    file: Path, open_store: Callable[[LogNote | None], Store], read_at_rest: Callable[[Path, str], str]
-) -> Store:
+def _holds_mark(file: Path, note: dict[str, object] | None) -> bool:
+    """Say whether a bank's own file holds the mark that was noted, whatever the log beside it holds.
+
+    The bytes are searched, not the tables: while a process writes the log into the file, or after one was
+    killed doing so, the file without its log is no whole database. Nobody else knows the mark.
+    """
+    mark = str((note or {}).get("mark", "")).encode()
+    for _ in range(_LOOKS if mark else 0):
+        with (
+            suppress(OSError, ValueError),
+            file.open("rb") as stream,
+            mmap(stream.fileno(), 0, access=ACCESS_READ) as content,
+        ):
+            if content.find(mark) >= 0:
+                return True
+        # A process of ours may move the mark to another page just now.
+        time.sleep(_LOOK_AGAIN_S)
+    return False
+
+
+def _make_noted(file: Path, open_store: Callable[[LogNote | None], Store]) -> Store:
     with _locked_home() as home, _locked_state(file):
         if _is_new(file):
             store = open_store(LogNote(file))
@@ -483,7 +501,7 @@ def _make_noted(
                 raise
             return store
     # Another process was faster.
-    return open_trusted(file, open_store, read_at_rest)
+    return open_trusted(file, open_store)
 
 
 def _note(home: Path, file: Path, store: Store) -> None:

@@ -221,6 +221,25 @@ def test_nothing_is_missed_after_a_kill_or_in_a_restored_bank(
     assert (archivist("status").err, NOTICE in told(archivist, mine.parent)) == ("", False)
 
 
+def write_first_page_of_log(bank: Path) -> None:
+    """Do what a process does first that writes SQLite's log into the bank, and is killed then."""
+    log = bank.with_name(f"{bank.name}-wal").read_bytes()
+    size = int.from_bytes(log[8:12], "big")
+    frames = range(32, len(log) - size - 23, size + 24)
+    newest = [at for at in frames if log[at : at + 4] == (1).to_bytes(4, "big")][-1]
+    with bank.open("r+b") as stream:
+        stream.write(log[newest + 24 : newest + 24 + size])
+
+
+@pytest.mark.req("N7")
+def test_the_users_bank_is_known_while_its_log_is_written_into_it(archivist: Command, mine: Path) -> None:
+    long = KILLED.replace('killed")', 'killed", detail="word " * 4000)')
+    subprocess.run([sys.executable, "-c", long, str(mine.parent)], check=False)
+    write_first_page_of_log(mine / "memory.db")
+    assert NOTICE not in told(archivist, mine.parent)
+    assert "Lesson 2 of a process" in archivist("recall", "Lesson 2 of a process").out
+
+
 @pytest.mark.req("N7")
 def test_a_strangers_bank_below_does_not_hide_that_the_users_own_cannot_be_opened(
     archivist: Command, mine: Path, tmp_path: Path
