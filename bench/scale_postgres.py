@@ -11,7 +11,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -108,6 +108,7 @@ def _measure(
             for side in ("client", "server"):
                 found[f"{step}, {side} CPU us/row"] = spent[f"{step} {side}"] / built * 1e6
     found |= _ask(place, names, random_questions(text, queries), "", server_cpu)
+    found |= _ask_all(place, names, random_questions(text, 5))
     begin = time.perf_counter()
     _build(place("large"), text, large, server_cpu)
     found["large bank, load s"] = time.perf_counter() - begin
@@ -180,6 +181,20 @@ def _ask(
         found[f"{how} p95 ms{where}"] = quantiles(spent, n=20)[18]
         found[f"{how} mean CPU ms{where}"] = cpu / len(asked) * 1e3
     return found
+
+
+def _ask_all(
+    place: Callable[[str], str | Path], names: Sequence[str], asked: Sequence[str]
+) -> dict[str, float]:
+    """Ask all banks at once: one after another on files, those that one statement chooses on PostgreSQL."""
+    with ExitStack() as opened:
+        banks = {name: opened.enter_context(closing(Bank.open(place(name), create=False))) for name in names}
+        spent = []
+        for question in asked:
+            begin = time.perf_counter()
+            banks[names[0]].recall_across(banks, Query(text=question))
+            spent.append((time.perf_counter() - begin) * 1e3)
+    return {f"all {len(names)} banks, p50 ms": median(spent)}
 
 
 def _exactness(bank: Bank, asked: Sequence[str]) -> dict[str, float]:

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -183,6 +184,29 @@ def test_a_database_of_a_later_version_is_refused() -> None:
         connection.execute("INSERT INTO archivist.migrations VALUES ('lessons.of_tomorrow')")
     with pytest.raises(BankTooNewError, match="of_tomorrow"):
         PostgresStore.open(f"{url}#x")
+
+
+def test_what_was_indexed_before_words_had_the_mark_of_their_bank_is_found_afterwards() -> None:
+    url = new_database(shared_server())
+    text = "Rotate the keys; the keys' \\\\ path is C:\\\\keys"
+    for name in ("x", "o'ther\\\\bank"):
+        with Bank.open(f"{url}#{quote(name)}", create=True) as bank:
+            bank.lessons.add(text, tags=("it's",))
+    with psycopg.connect(url, autocommit=True) as connection:
+        before = connection.execute(
+            "SELECT bank, id, words FROM archivist.documents ORDER BY 1, 2"
+        ).fetchall()
+        connection.execute(
+            "UPDATE archivist.documents SET words = (SELECT string_agg(quote_literal("
+            "regexp_replace(lexeme, '^([#@]?)' || left(md5(bank), 6), '\\1'))"
+            " || coalesce(':' || array_to_string(positions, ','), ''), ' ') FROM unnest(words))::tsvector"
+        )
+        connection.execute("DELETE FROM archivist.migrations WHERE name = 'mark words with their bank'")
+    with Bank.open(f"{url}#x") as bank:
+        assert [hit.kind for hit in bank.recall("rotate keys").hits] == ["lesson"]
+    with psycopg.connect(url, autocommit=True) as connection:
+        after = connection.execute("SELECT bank, id, words FROM archivist.documents ORDER BY 1, 2").fetchall()
+    assert after == before
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from itertools import accumulate
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archivist.access.rights import Layer, is_hidden_from, reads
+from archivist.access.rights import Layer, Verb, is_hidden_from, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, asking, lexical
 from archivist.recall.query import EVERY_REPO, Query, build_search_filter
@@ -57,6 +57,7 @@ from archivist.store.results import SearchFilter, TextQuery
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
+    from archivist.bank import Bank
     from archivist.records import Provenance
     from archivist.store.protocol import Reader
     from archivist.store.results import IndexedDocument
@@ -190,6 +191,24 @@ class Recall(BankService):
         return RecallResult(
             tuple(hits), weights, candidates.shown_words, question.embedder, missed, question.problem
         )
+
+    @reads(Layer.LESSONS)
+    def choose_banks(self, banks: Mapping[str, Bank], query: Query) -> dict[str, Bank]:
+        """Return the banks that may have the best answers, where their engine can tell; else all of them."""
+        limit = DEFAULT_LIMIT if query.limit is None else query.limit
+        if len(banks) <= 2 * limit:
+            return dict(banks)
+        for bank in banks.values():
+            bank.require(Layer.LESSONS, Verb.READ)
+        question = self.prepare_question(self._complete_query(query))
+        words = TextQuery(lexical.extract_terms(question.text).words)
+        stores = [bank.store for bank in banks.values()]
+        best = self._bank.store.best_banks(
+            stores, words, question.search_filter, question.vector, max(limit, DEFAULT_LIMIT)
+        )
+        if best is None:
+            return dict(banks)
+        return {name: bank for at, (name, bank) in enumerate(banks.items()) if at in (best or {0})}
 
     def _complete_query(self, query: Query | str) -> Query:
         """Return a text as a query, with the repository's name and the run's id as the bank has them."""

@@ -585,6 +585,19 @@ class Store(Protocol):
     def version(self) -> int:
         """Return a number that changes whenever somebody else has changed the bank."""
 
+    def best_banks(
+        self,
+        stores: Sequence[Store],
+        words: TextQuery,
+        search_filter: SearchFilter,
+        vector: Sequence[float],
+        limit: int,
+    ) -> set[int] | None:
+        """Return which of these stores have the best matches, by their places; None if each must be asked.
+
+        So many have the best by words, and as many by meaning.
+        """
+
     def explain(self, error: Exception) -> None:
         """Raise BankDamagedError if the bank's content is why the code failed in a way nobody foresaw.
 

@@ -14,6 +14,8 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
+from itertools import chain
+from itertools import count as count_from
 from struct import pack
 from threading import Lock
 from typing import Any
@@ -40,6 +42,9 @@ from archivist.store.ledger import GENESIS
 SCHEMA = "archivist"
 # The setting that row-level security compares with each row's bank.
 BANK_SETTING = "archivist.bank"
+# Those that one statement may search together, and what stands between their names.
+BANKS_SETTING = "archivist.banks"
+BETWEEN_BANKS = "\x1f"
 _MOST_IDLE = 8
 _CONNECT_S = 10
 _FIRST_WAIT_S = 0.05
@@ -49,6 +54,7 @@ _STREAM_ROWS = 2_000
 # sizes are few statements to prepare. COPY would be faster still, but PostgreSQL refuses it behind a policy.
 _INSERT_SIZES = (256, 64, 16, 4, 1)
 _PREPARED_FROM = 64
+_AS_THEY_ARE = (str, bytes, type(None))
 # By default the planner takes pages for those of a spinning disk, and reads 10,000 entries of a second index
 # to spare 30 pages: counting a word took 1.0 ms, and 0.4 so, the exact scan of 10,000 vectors 7.8 and 3.2 ms.
 _PLANNER = "-c random_page_cost=1.1 -c jit=off"
@@ -216,26 +222,37 @@ def number_marks(sql: str) -> str:
     return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 2))
 
 
-@lru_cache(maxsize=256)
-def repeat_row(sql: str, count: int) -> str:
-    """Return the INSERT of one row as one of many rows."""
+@lru_cache(maxsize=1024)
+def repeat_row(sql: str, count: int, same: tuple[bool, ...]) -> str:
+    """Return the INSERT of one row as one of many rows.
+
+    `same` says which of its values all rows share: these are given once, after those of the rows.
+    """
     head, _, rest = sql.partition(" VALUES (")
     row, _, tail = rest.partition(")")
+    shared = count_from(2 + count * (len(same) - sum(same)))
+    first, *parts = row.split("?")
+    marks = (f"${next(shared)}" if is_same else "?" for is_same in same)
+    row = first + "".join(f"{mark}{part}" for mark, part in zip(marks, parts, strict=True))
     return f"{head} VALUES {', '.join([f'({row})'] * count)}{tail}"
 
 
-def batch_rows(sql: str, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the statements, with their values, that insert many rows."""
+def batch_rows(sql: str, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, list[Any], int]]:
+    """Yield the statements that insert many rows, each with its values and the number of its rows."""
     start = 0
     for size in _INSERT_SIZES:
         while len(rows) - start >= size:
+            columns = list(zip(*rows[start : start + size], strict=True))
+            # What all rows share, such as their run, is sent once.
+            same = tuple(size > 1 and column.count(column[0]) == size for column in columns)
+            shared = [column[0] for column, is_same in zip(columns, same, strict=True) if is_same]
+            varying = [column for column, is_same in zip(columns, same, strict=True) if not is_same]
             # Numbers as texts, whose type the server infers: the statement stays the same for other values.
             values = [
-                value if value is None or isinstance(value, str | bytes) else repr(value)
-                for row in rows[start : start + size]
-                for value in row
+                value if isinstance(value, _AS_THEY_ARE) else repr(value)
+                for value in chain(chain.from_iterable(zip(*varying, strict=True)), shared)
             ]
-            yield repeat_row(sql, size), values
+            yield repeat_row(sql, size, same), values, size
             start += size
 
 
@@ -342,8 +359,8 @@ class BankSession:
         if not is_many:
             cursor.execute(number_marks(sql), (self.bank, *values))
         elif " VALUES (" in sql:
-            for statement, batch in batch_rows(sql, values):
-                is_large = len(batch) >= _PREPARED_FROM * len(values[0])
+            for statement, batch, size in batch_rows(sql, values):
+                is_large = size >= _PREPARED_FROM
                 cursor.execute(number_marks(statement), (self.bank, *batch), prepare=is_large or None)
         else:
             cursor.executemany(number_marks(sql), [(self.bank, *row) for row in values])

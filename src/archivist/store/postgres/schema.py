@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.errors import BankTooNewError
 from archivist.records.kinds import record_types
-from archivist.store.postgres.connection import BANK_SETTING, SCHEMA, describe_url
+from archivist.store.postgres.connection import (
+    BANK_SETTING,
+    BANKS_SETTING,
+    BETWEEN_BANKS,
+    SCHEMA,
+    describe_url,
+)
+from archivist.store.postgres.words import MARK_LENGTH
 from archivist.store.rows import TableMapping, mapping_for
 
 if TYPE_CHECKING:
@@ -25,11 +32,26 @@ PARTITIONS = 16
 _PARTITIONED = ("lessons", "episodes", "events", "ledger", "ledger_payloads", "documents", "vectors")
 # Behind a policy the planner uses no index of words: that of this table binds others than the owner.
 UNFORCED = ("documents",)
+# One statement may search these in several banks, whose names it sets. It may not change them.
+_SEARCHED_TOGETHER = ("documents", "vectors")
+_ASKED_BANKS = (
+    "CREATE POLICY asked_banks ON {table} FOR SELECT USING (bank = ANY (string_to_array("
+    f"current_setting('{BANKS_SETTING}', true), chr({ord(BETWEEN_BANKS)}))))"
+)
 # Texts are compared by their bytes, as SQLite does.
 TEXT = 'text COLLATE "C"'
 # One database is migrated by one process at a time: "ARCV" as a number.
 _MIGRATION_LOCK = 0x41524356
 VECTORS = "add vectors"
+_MARKED = "mark words with their bank"
+# What was indexed before lexemes began with the mark of their bank, which only the bank's own lexeme named.
+_MARK_WORDS = f"""UPDATE documents SET words = (
+    SELECT string_agg('''' || replace(replace(CASE left(lexeme, 1)
+            WHEN '#' THEN '#' || mark
+            WHEN '@' THEN '@' || mark || substr(lexeme, 2)
+            ELSE mark || lexeme END, '\\', '\\\\'), '''', '''''') || ''''
+        || coalesce(':' || array_to_string(positions, ','), ''), ' ')
+    FROM unnest(words), (SELECT left(md5(bank), {MARK_LENGTH}) AS mark) marks)::tsvector"""
 
 # What tables compute by themselves, beside the records' own fields.
 _COMPUTED = {
@@ -43,7 +65,7 @@ _COMPUTED = {
 # Indexes of other sorts: new documents wait in a list that every search reads, so a short one.
 _MORE = {
     "lessons": ("CREATE INDEX ON lessons USING hash (summary)",),
-    "documents": ("CREATE INDEX ON documents USING gin (words) WITH (gin_pending_list_limit = 1024)",),
+    "documents": ("CREATE INDEX ON documents USING gin (words) WITH (gin_pending_list_limit = 512)",),
 }
 _APPEND_ONLY = """CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON ledger
     FOR EACH ROW EXECUTE FUNCTION refuse_change()"""
@@ -123,7 +145,8 @@ def migrate(connection: Connection[Any]) -> list[str]:
         for name, statements in _steps():
             if name in applied or (name == VECTORS and not _make_extension(connection)):
                 continue
-            for statement in statements:
+            # Of all steps only this one changes rows: a new database has none.
+            for statement in statements if name != _MARKED or "documents" in applied else ():
                 connection.execute(statement.encode())
             connection.execute("INSERT INTO migrations VALUES ($1)", (name,))
             taken.append(name)
@@ -174,6 +197,18 @@ def _steps() -> Iterator[tuple[str, list[str]]]:
         for name in how.columns:
             added = f"ALTER TABLE {how.table} ADD COLUMN IF NOT EXISTS {_column(how, name)}"
             yield f"{how.table}.{name}", [added]
+    yield _MARKED, [_MARK_WORDS]
+    # For databases that were made before; the tables of a new one have it.
+    yield "search several banks", [_add_policy(table) for table in _SEARCHED_TOGETHER]
+
+
+def _add_policy(table: str) -> str:
+    """Return the block that adds the policy for several banks to a table that is there without it."""
+    known = f"SELECT 1 FROM pg_policies WHERE tablename = '{table}' AND policyname = 'asked_banks'"
+    return (
+        f"DO $$BEGIN IF to_regclass('{SCHEMA}.{table}') IS NOT NULL AND NOT EXISTS ({known}"
+        f" AND schemaname = '{SCHEMA}') THEN {_ASKED_BANKS.format(table=table)}; END IF; END$$"
+    )
 
 
 def _create_table(table: str, columns: str, key: str) -> Iterator[str]:
@@ -198,6 +233,8 @@ def guard_table(table: str) -> Iterator[str]:
     yield f"CREATE POLICY own_bank ON {table} USING ({own}) WITH CHECK ({own})"
     if table not in UNFORCED:
         yield f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY"
+    if table in _SEARCHED_TOGETHER:
+        yield _ASKED_BANKS.format(table=table)
     if table == "ledger":
         yield _APPEND_ONLY
 

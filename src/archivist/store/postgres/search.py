@@ -13,11 +13,12 @@ from typing import Any
 
 from archivist.store.postgres.connection import BankSession, HalfVector, array_text
 from archivist.store.postgres.words import (
+    excluded_query,
     filter_query,
+    marked_words,
     part_query,
     query_parts,
     split_words,
-    words_query,
 )
 from archivist.store.results import (
     IndexedDocument,
@@ -34,7 +35,11 @@ EXACT = 20_000
 # The most that pgvector allows. In a bank of 40,000 that shares its partition with 60,000 other vectors, 400
 # found .94 of the exact ten in 23 ms, 800 .97 in 25 and 1,000 .98 in 29 (bench/scale_postgres.py).
 EF_SEARCH = 1_000
-_SCAN_TUPLES = 200_000
+HNSW_SETTINGS = {
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.ef_search": str(EF_SEARCH),
+    "hnsw.max_scan_tuples": "200000",
+}
 _SAMPLE = 80
 _COUNTED = 20_000
 _COUNTED_WORDS = 20_000
@@ -84,7 +89,7 @@ class PostgresSearch(SqlReader):
 
     def count_documents_with(self, words: Sequence[str], *, at_most: int) -> list[int]:
         split = [tuple(split_words(word)) for word in words]
-        queries = [part_query((stems, False)) for stems in split if stems]
+        queries = [part_query(self._session.bank, (stems, False)) for stems in split if stems]
         counts = iter(self._count_matches(queries, at_most))
         return [next(counts) if stems else 0 for stems in split]
 
@@ -98,12 +103,11 @@ class PostgresSearch(SqlReader):
                 unknown.append(query)
         counts: dict[str, int] = {}
         if unknown:
-            mine = filter_query(self._session.bank, SearchFilter(with_hidden=True), is_by_words=False)
             rows = self.execute(
                 "SELECT q.number, (SELECT count(*) FROM (SELECT 1 FROM documents d WHERE d.bank = :bank"
                 " AND d.words @@ q.query LIMIT ?) found)"
                 " FROM unnest(?::tsquery[]) WITH ORDINALITY q (query, number)",
-                (at_most, array_text(f"{mine} & {query}" for query in unknown)),
+                (at_most, array_text(unknown)),
             )
             for number, count in rows:
                 query = unknown[number - 1]
@@ -114,11 +118,11 @@ class PostgresSearch(SqlReader):
         return [counts[query] if query in counts else min(known[query][0], at_most) for query in queries]
 
     def search(self, words: TextQuery, *, search_filter: SearchFilter, limit: int) -> list[IndexHit]:
-        parts = query_parts(words)
+        parts, bank = query_parts(words), self._session.bank
         if not parts or limit < 1:
             return []
         documents, total = self._statistics()
-        counts = self._count_matches([part_query(part) for part in parts], _COUNTED)
+        counts = self._count_matches([part_query(bank, part) for part in parts], _COUNTED)
         found = {part: count for part, count in zip(parts, counts, strict=True) if count}
         if not found:
             return []
@@ -127,12 +131,14 @@ class PostgresSearch(SqlReader):
         for number, (part, count) in enumerate(found.items()):
             weights.append(max(log((documents - count + 0.5) / (count + 0.5)), 1e-6) * 2.2)
             score.append(f"?::float8 * t{number} / (t{number} + slack)")
-            test, more = _count_times(part)
+            test, more = _count_times(bank, part)
             times.append(f"{test} AS t{number}")
             values += more
-        scope = filter_query(self._session.bank, search_filter, is_by_words=True)
-        query = f"{scope} & {words_query(list(found))}"
+        query = filter_query(bank, search_filter, *(part_query(bank, part) for part in found))
         ranges, bounds = _range_conditions(search_filter)
+        # In the index it would be looked up for each document that has one of the words.
+        if excluded := excluded_query(bank, search_filter):
+            ranges, bounds = f" AND NOT d.words @@ ?::tsquery{ranges}", [excluded, *bounds]
         rows = self.execute(
             f"SELECT id, {' + '.join(score)} AS score FROM (SELECT d.id,"
             f" 0.3 + 0.9 * d.size / ?::float8 AS slack, {', '.join(times)} FROM documents d"
@@ -178,7 +184,7 @@ class PostgresSearch(SqlReader):
         if search_filter is None:
             return "vectors v WHERE v.bank = :bank", []
         ranges, bounds = _range_conditions(search_filter)
-        scope = filter_query(self._session.bank, search_filter, is_by_words=False)
+        scope = filter_query(self._session.bank, search_filter)
         joined = "vectors v JOIN documents d ON d.bank = v.bank AND d.id = v.id"
         source = f"{joined} WHERE v.bank = :bank AND d.bank = :bank AND d.words @@ ?::tsquery{ranges}"
         return source, [scope, *bounds]
@@ -187,12 +193,7 @@ class PostgresSearch(SqlReader):
         """Make the planner follow the HNSW index, and the index go on until enough rows pass the filter."""
         plans = ("seqscan", "bitmapscan", "sort", "hashjoin", "mergejoin")
         settings = {f"enable_{plan}": "off" if is_on else "on" for plan in plans}
-        settings |= {
-            "hnsw.iterative_scan": "relaxed_order",
-            "hnsw.ef_search": str(EF_SEARCH),
-            "hnsw.max_scan_tuples": str(_SCAN_TUPLES),
-        }
-        self._session.set_local(settings)
+        self._session.set_local(settings | HNSW_SETTINGS)
 
     def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
         known = self._known_vectors(embedder)
@@ -258,7 +259,7 @@ class PostgresSearch(SqlReader):
         if not places:
             return []
         ranges, bounds = _range_conditions(search_filter)
-        scope = filter_query(self._session.bank, search_filter, is_by_words=False)
+        scope = filter_query(self._session.bank, search_filter)
         rows = self.execute(
             "SELECT d.id FROM documents d WHERE d.bank = :bank AND d.id = ANY(?::bigint[])"
             f" AND d.words @@ ?::tsquery{ranges}",
@@ -268,10 +269,10 @@ class PostgresSearch(SqlReader):
         return [place for place in places if place in found]
 
 
-def _count_times(part: tuple[tuple[str, ...], bool]) -> tuple[str, list[Any]]:
+def _count_times(bank: str, part: tuple[tuple[str, ...], bool]) -> tuple[str, list[Any]]:
     """Return the expression for how often a part of a query occurs in `d.words`, and its values."""
-    words, is_prefix = part
-    query = part_query(part)
+    words, is_prefix = marked_words(bank, part), part[1]
+    query = part_query(bank, part)
     if len(words) == 1 and not is_prefix:
         return _TIMES, [query]
     # The positions at which each word of the phrase would begin it: one that all have begins it.

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from archivist.errors import BankError, BankReadOnlyError, InputError, NoBankError
+from archivist.store.postgres.across import best_banks
 from archivist.store.postgres.connection import (
     BANK_SETTING,
+    BETWEEN_BANKS,
     BankSession,
     Pool,
     describe_url,
@@ -24,12 +26,13 @@ from archivist.store.postgres.reader import PostgresReader
 from archivist.store.postgres.schema import STEP_NAMES, VECTORS, applied_steps, migrate
 from archivist.store.postgres.search import SearchCache
 from archivist.store.postgres.writer import PostgresEraser, PostgresWriter
-from archivist.store.results import Damage, Sizes
+from archivist.store.results import Damage, SearchFilter, Sizes, TextQuery
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.records import Actor
+    from archivist.store.protocol import Store
 
 BUSY_TIMEOUT_S = 30.0
 _LONGEST_NAME = 200
@@ -110,6 +113,32 @@ class PostgresStore:
     def version(self) -> int:
         with self.reading():
             return self._here.session.version if self._here.session else 0
+
+    def best_banks(
+        self,
+        stores: Sequence[Store],
+        words: TextQuery,
+        search_filter: SearchFilter,
+        vector: Sequence[float],
+        limit: int,
+    ) -> set[int] | None:
+        here = self.server.removesuffix(f"#{self.bank}")
+        names = [
+            store.bank
+            for store in stores
+            if isinstance(store, PostgresStore) and store.server == f"{here}#{store.bank}"
+        ]
+        if (
+            len(names) < len(stores)
+            or search_filter.groups
+            or search_filter.has_ranges
+            or any(BETWEEN_BANKS in name for name in names)
+        ):
+            return None
+        near = vector if self._cache.has_vectors else ()
+        with self._mapping_errors(), server_connection(self._pool) as connection:
+            best = best_banks(connection, names, words, search_filter, near, limit)
+        return {at for at, name in enumerate(names) if name in best}
 
     @contextmanager
     def _mapping_errors(self, lock_timeout_s: float | None = None) -> Iterator[None]:

@@ -1,19 +1,20 @@
 """Split texts into words exactly as the embedded engine does, with SQLite's own tokenizer.
 
-So that both engines find and rank the same. The words of a text, the tokens of its scope and the bank are the
-lexemes of one `tsvector`: one search of one index answers words, scope and bank together.
+So that both engines find and rank the same. The words of a text and the tokens of its scope are the lexemes
+of one `tsvector`, each with the mark of its bank before it: an index holds the documents of many banks, and
+one look into it finds those of one bank that have a word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
+from hashlib import md5
 from threading import local
 from typing import Any
 
 import apsw
 
-from archivist.cold_start import blake2s
 from archivist.store.results import SearchFilter, TextQuery
 from archivist.store.searchable import SearchDocument
 
@@ -23,6 +24,8 @@ _LONGEST_WORD = 200
 # No word begins with one of these: they mark what is not a word of the text.
 _SCOPE, _BANK = "@", "#"
 _HIDDEN = "hidden"
+# Two banks with one mark only cost time: every statement names its bank.
+MARK_LENGTH = 6
 _threads = local()
 
 
@@ -39,20 +42,20 @@ def split_words(text: str) -> list[str]:
 
 def vector_of(bank: str, built: SearchDocument) -> tuple[str, int, int]:
     """Return a document's tsvector, the number of its words, and of its words and scope together."""
-    words = split_words(built.text)
+    mark, words = bank_mark(bank), split_words(built.text)
     lexemes: dict[str, str] = {}
     # The tokenizer leaves letters and numbers alone, which need no quoting.
     for position, word in enumerate(words[:_MOST_WORDS], 1):
-        lexemes[word] = f"{lexemes[word]},{position}" if word in lexemes else f"'{word}':{position}"
+        lexemes[word] = f"{lexemes[word]},{position}" if word in lexemes else f"'{mark}{word}':{position}"
     scope = [*built.scope, _HIDDEN] if built.is_hidden else built.scope
-    texts = [bank_lexeme(bank), *map(_scope_lexeme, scope), *lexemes.values()]
+    texts = [_quote(_BANK + mark), *(_scope_lexeme(mark, token) for token in scope), *lexemes.values()]
     return " ".join(texts), len(words), len(words) + len(scope)
 
 
 @lru_cache(maxsize=256)
-def bank_lexeme(bank: str) -> str:
-    """Return the lexeme that all documents of a bank have: an index holds the documents of many banks."""
-    return _quote(_BANK + blake2s(bank.encode(), digest_size=6).hexdigest())
+def bank_mark(bank: str) -> str:
+    """Return what all lexemes of a bank begin with; `schema.py` spells the same in SQL."""
+    return md5(bank.encode(), usedforsecurity=False).hexdigest()[:MARK_LENGTH]
 
 
 def query_parts(query: TextQuery) -> list[tuple[tuple[str, ...], bool]]:
@@ -64,27 +67,31 @@ def query_parts(query: TextQuery) -> list[tuple[tuple[str, ...], bool]]:
     return [part for part in split if part[0]]
 
 
-def part_query(part: tuple[tuple[str, ...], bool]) -> str:
+def marked_words(bank: str, part: tuple[tuple[str, ...], bool]) -> list[str]:
+    """Return the words of a part of a query as they stand in the documents of a bank."""
+    return [bank_mark(bank) + word for word in part[0]]
+
+
+def part_query(bank: str, part: tuple[tuple[str, ...], bool]) -> str:
     """Return a part of a query as a tsquery."""
-    words, is_prefix = part
-    quoted = [_quote(word) for word in words]
-    quoted[-1] += ":*" if is_prefix else ""
+    quoted = [_quote(word) for word in marked_words(bank, part)]
+    quoted[-1] += ":*" if part[1] else ""
     return f"({' <-> '.join(quoted)})"
 
 
-def filter_query(bank: str, search_filter: SearchFilter, *, is_by_words: bool) -> str:
-    """Return the bank and the scope of a search as a tsquery; hidden documents are excluded from words."""
-    needed = [bank_lexeme(bank)]
-    needed += [_any_of(map(_scope_lexeme, group)) for group in search_filter.groups]
-    if is_by_words:
-        hidden = () if search_filter.with_hidden else (_HIDDEN,)
-        needed += [f"!{_scope_lexeme(token)}" for token in (*search_filter.excluded, *hidden)]
-    return " & ".join(needed)
+def filter_query(bank: str, search_filter: SearchFilter, *options: str) -> str:
+    """Return the scope of a search as a tsquery, and if given what else must hold: any of these."""
+    mark = bank_mark(bank)
+    needed = [_any_of(_scope_lexeme(mark, token) for token in group) for group in search_filter.groups]
+    needed += [_any_of(options)] if options else []
+    return " & ".join(needed) or _quote(_BANK + mark)
 
 
-def words_query(parts: Sequence[tuple[tuple[str, ...], bool]]) -> str:
-    """Return the tsquery that any of these parts fulfils."""
-    return _any_of(map(part_query, parts))
+def excluded_query(bank: str, search_filter: SearchFilter) -> str:
+    """Return what a search by words leaves out, as a tsquery; hidden documents unless they are asked for."""
+    hidden = () if search_filter.with_hidden else (_HIDDEN,)
+    mark = bank_mark(bank)
+    return " | ".join(_scope_lexeme(mark, token) for token in (*search_filter.excluded, *hidden))
 
 
 def _any_of(options: Iterable[str]) -> str:
@@ -92,8 +99,8 @@ def _any_of(options: Iterable[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _scope_lexeme(token: str) -> str:
-    return _quote(_SCOPE + token)
+def _scope_lexeme(mark: str, token: str) -> str:
+    return _quote(f"{_SCOPE}{mark}{token}")
 
 
 def _quote(lexeme: str) -> str:

@@ -191,6 +191,9 @@ class SqliteStore:
             self.explain(error)
             raise
 
+    def best_banks(self, *_asked: object) -> None:
+        return None
+
     def explain(self, error: Exception) -> None:
         if id(error) == self._unexplained:
             return
