@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from html import escape
 from itertools import groupby
 from unicodedata import east_asian_width
@@ -308,8 +309,16 @@ def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) ->
 _CURVE_HEIGHT = 250
 
 
-def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run", width: int = WIDTH) -> str:
-    """Return an SVG image of the kinds of failure that runs met, over time, with 95 % intervals."""
+def draw_curve(
+    points: Sequence[CurvePoint],
+    title: str = "Failures per run",
+    width: int = WIDTH,
+    since: datetime | None = None,
+) -> str:
+    """Return an SVG image of the kinds of failure that runs met, over time, with 95 % intervals.
+
+    A line stands where the period begins that the runs before it are compared with.
+    """
     left, right, top, floor = 40.0, width - 16.0, 62.0, _CURVE_HEIGHT - 34.0
     highest = max(point.high for point in points)
     step = next(size for size in (0.5, 1, 2, 5, 10, 20, 50, 100, 1_000) if highest / size <= 5)
@@ -321,13 +330,24 @@ def draw_curve(points: Sequence[CurvePoint], title: str = "Failures per run", wi
 
     runs = sum(point.runs for point in points)
     caption = f"Mean of about {round(runs / len(points))} runs a point, 95 % interval; {runs} runs."
+    begins = sum(point.since < since for point in points) if since else 0
+    is_divided = 0 < begins < len(points)
+    caption += " Right of the line: this period." if is_divided else ""
     body = _heading(title, caption, size=15)
     for tick in ticks:
         body.append(_line(left, y_of(tick), right, y_of(tick), f'stroke="{_GRID}"'))
         body.append(_text(left - 8, y_of(tick) + 4, f"{tick:g}", colour=_PALE, anchor="end"))
+    if is_divided:
+        x = left + (right - left) * begins / len(points)
+        body.append(_line(x, top - 8, x, floor, f'stroke="{_PALE}" stroke-dasharray="4 3"'))
     every = -(-len(points) * WIDTH // (_MAX_PERIOD_LABELS * width))
-    for x, point in list(zip(xs, points, strict=True))[::every]:
-        body.append(_text(x, floor + 20, f"{point.since:%-d %b}", colour=_PALE, anchor="middle"))
+    days = ""
+    # The latest point always has its day; a day is written once.
+    for at in range((len(points) - 1) % every, len(points), every):
+        day = f"{points[at].since:%-d %b}"
+        if day != days:
+            body.append(_text(xs[at], floor + 20, day, colour=_PALE, anchor="middle"))
+        days = day
     above = [(x, y_of(point.high)) for x, point in zip(xs, points, strict=True)]
     below = [(x, y_of(point.low)) for x, point in zip(xs, points, strict=True)]
     band = _pairs([*above, *reversed(below)])

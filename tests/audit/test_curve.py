@@ -53,3 +53,13 @@ def test_the_bank_counts_own_runs_of_all_projects_or_one(bank: Bank) -> None:
     assert bank.audits.learning_curve("shop") == ()
     chart = draw_curve(bank.audits.learning_curve())
     assert "Mean of about 6 runs a point, 95 % interval; 12 runs." in chart
+
+
+def test_a_line_divides_a_period_from_what_it_is_compared_with() -> None:
+    points = learning_curve([(WHEN + timedelta(days=at), 2) for at in range(24)])
+    divided = draw_curve(points, since=WHEN + timedelta(days=12))
+    assert "Right of the line: this period." in divided
+    assert "stroke-dasharray" in divided
+    last = f"{points[-1].since:%-d %b}"
+    assert divided.count(f">{last}<") == 1
+    assert "Right of the line" not in draw_curve(points)

@@ -175,5 +175,5 @@ def answer_period(
     elif not told:
         # What was not told cannot have helped.
         conclusion = LiftConclusion.TOO_FEW
-    text = f"{name}: {'; '.join(parts)}: {words[conclusion]}."
+    text = f"{name}: {words[conclusion]}. {'; '.join(parts)}."
     return PeriodAnswer(period, change, conclusion, text)

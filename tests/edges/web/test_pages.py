@@ -15,6 +15,7 @@ import pytest
 
 from archivist import Bank
 from archivist.capture.service import CaptureOverrides
+from archivist.records import Episode
 from tests.edges.http_server import Served, serving
 from tests.edges.web.conftest import Visitor, visit
 from tests.edges.web.sites import ADA, HOSTILE, TASKS, fill_small
@@ -273,9 +274,9 @@ def test_whether_memory_helped_last_week_is_answered_first(visitor: Visitor, sma
     page.wait_for_url("**/audit?days=7")
     answer = page.locator(".answer").inner_text().replace("\xa0", " ")
     assert re.fullmatch(
-        r"Last 7 days: 14 runs, \d lessons told \d+ times;"
+        r"Last 7 days: fewer failures than before\. 14 runs, \d lessons told \d+ times;"
         r" failures per run \d\.\d, in the 7 days before \d\.\d"
-        r" \(change [+-]\d\.\d, 95 % interval [+-]\d\.\d to [+-]\d\.\d\): fewer failures than before\.",
+        r" \(change [+-]\d\.\d, 95 % interval [+-]\d\.\d to [+-]\d\.\d\)\.",
         answer,
     )
     assert short.replace("\xa0", " ").startswith(answer)
@@ -428,6 +429,26 @@ def test_a_task_and_its_run_show_attempts_and_whether_files_are_unchanged(
     assert re.search(r"notes\.md\s+.*unchanged", visitor.go("/runs/session-004").inner_text("main"))
     (small.folder / "notes.md").write_text("Changed since.\n")
     assert re.search(r"notes\.md\s+.* changed", visitor.go("/runs/session-004").inner_text("main"))
+
+
+def test_runs_are_found_by_words_of_their_task(visitor: Visitor) -> None:
+    task = visitor.go("/runs").locator("main a[href^='/runs/session']").first.inner_text()
+    word = max(task.split(), key=len)
+    assert task in visitor.go(f"/runs?task={word}").inner_text("main")
+    assert "No run fits." in visitor.go("/runs?task=nothing-has-this").inner_text("main")
+
+
+def test_a_run_leads_to_the_other_runs_of_its_task_however_long_that_is(
+    visitor: Visitor, small: Served
+) -> None:
+    task = "Implement the following plan:\n\n# Mend the sail\n" + "a line of it, with / and ? and #\n" * 200
+    with Bank.open(small.folder) as bank:
+        for number in range(2):
+            bank.capture(Episode(id=f"long-{number}", project="toolshed", task=task), ())
+    page = visitor.go("/runs/long-1")
+    assert page.get_by_role("heading", level=1).inner_text() == "Mend the sail"
+    page.get_by_role("link", name="All runs of this task").click()
+    assert page.locator("main a[href='/runs/long-0']").count() == 1
 
 
 def test_the_preview_says_what_a_run_would_be_told_and_what_not(visitor: Visitor) -> None:

@@ -146,7 +146,7 @@ def audit(visit: Visit) -> PageView:
         "period": period,
         "projects": visit.bank.runs.projects(),
         "total": report_row_view(found.total),
-        "curve": [draw_curve(curve, width=width) for width in widths] if curve else [],
+        "curve": [draw_curve(curve, width=width, since=period.since) for width in widths] if curve else [],
         "charts": [draw_report_chart(found.total, width=width) for width in widths]
         if sum(each.share is not None for each in found.total.periods) > 1
         else [],

@@ -14,7 +14,7 @@ from archivist.edges import views
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
 from archivist.errors import InputError
 from archivist.layers.tasks_service import OLDEST
-from archivist.reading.timeline import fold_timeline, mark_steps, program_of
+from archivist.reading.timeline import StepMark, fold_timeline, mark_steps, program_of
 from archivist.recall.query import Query
 from archivist.records import Episode
 from archivist.records.words import NOTES
@@ -47,11 +47,11 @@ def _flow_charts(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any]
 def list_runs(visit: Visit) -> PageView:
     """List the runs of all projects or one, the latest first."""
     bank = visit.bank
-    wanted = {name: visit.query.get(name, "") for name in ("project", "task")}
-    found = bank.runs.episodes(**wanted, after=visit.read_cursor(), limit=PAGE_SIZE + 1)
+    project, text = (visit.query.get(name, "") for name in ("project", "task"))
+    found = bank.runs.episodes(project=project, text=text, after=visit.read_cursor(), limit=PAGE_SIZE + 1)
     return PageView(
         "runs.html",
-        " ".join(filter(None, ("Runs", wanted["project"]))),
+        " ".join(filter(None, ("Runs", project))),
         {
             # Attempts have a page of their own, by task.
             "runs": [_run_row(bank, each) for each in found[:PAGE_SIZE] if each.action is None],
@@ -129,6 +129,8 @@ def show_run(visit: Visit) -> PageView:
             "start": start,
             "more": start + _PARTS if len(parts) > start + _PARTS else 0,
             "steps": len(outline),
+            "failed": sum(mark is StepMark.FAILED for mark in marks.values()),
+            "is_repeated": bool(episode.task) and len(bank.runs.episodes(task=episode.task, limit=2)) > 1,
             "events": {event.seq: event for event in events},
             "cited": cited,
             "lessons": views.lesson_views(bank, lessons),
@@ -163,10 +165,19 @@ def list_tasks(visit: Visit) -> PageView:
     return PageView("tasks.html", "Tasks", content)
 
 
+@page("/tasks/of")
+def show_task_of_run(visit: Visit) -> PageView:
+    """Show the task of a run, whose words may be too many for an address."""
+    return _show_task(visit.bank, visit.bank.runs.episode(visit.query.get("run", "")).task)
+
+
 @page("/tasks/{task:path}")
 def show_task(visit: Visit) -> PageView:
     """Show a task: each approach with its verdict, the attempts and the runs."""
-    bank, task = visit.bank, visit.names["task"]
+    return _show_task(visit.bank, visit.names["task"])
+
+
+def _show_task(bank: Bank, task: str) -> PageView:
     attempts = bank.attempts.query(task=task, limit=PAGE_SIZE)
     runs = [episode for episode in bank.runs.episodes(task=task, limit=PAGE_SIZE) if episode.action is None]
     content = {
