@@ -85,8 +85,16 @@ def shorten_line(text: str, most: int) -> str:
     return shorten(" ".join(text.split()), most)
 
 
+_ANNOUNCED_HEADING = lazy_pattern(r"\s{0,8}[^\n#]{1,60}:[ \t]{0,8}\n\s{0,8}#{1,4} (?:Plan: )?")
+
+
 def first_words(text: str, most: int = 80) -> str:
-    """Return the first words of a task, without the marks of Markdown's headings."""
+    """Return the first words of a task, without the marks of Markdown's headings.
+
+    Of a line that only announces a heading (`Implement the following plan:`) the heading says more.
+    """
+    announced = _ANNOUNCED_HEADING.match(text)
+    text = text[announced.end() :].partition("\n")[0] if announced else text
     return shorten_line(" ".join(word for word in text[: 10 * most].split() if word.strip("#")), most)
 
 

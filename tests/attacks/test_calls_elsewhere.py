@@ -104,6 +104,30 @@ def test_a_line_that_enters_another_repository_teaches_nothing(
         ("cd $PWD/src && make", False),
         ("SRC=src; cd $SRC && make", False),
         ("$HOME/.cargo/bin/cargo test", False),
+        ("export CDPATH=..; cd other && make", True),
+        ("j other && make", True),
+        ("env -C .. make", True),
+        ("make -C ..", True),
+        ("make -C..", True),
+        ("env --chdir=.. ./gate", True),
+        ("just -d .. gate", True),
+        ("uv --directory .. run pytest", True),
+        ("eval 'cd ..'; ./gate", True),
+        ("bash -c 'cd .. && ./gate'", True),
+        ("git -C ~ status", True),
+        ("python -c \"import os; os.chdir('../other'); os.system('./gate')\"", True),
+        ("node -e \"process.chdir('..')\"", True),
+        ("$OTHER/gate build", True),
+        ("${OTHER}/gate build", True),
+        ("make -C $(cat where)/x", True),
+        ("`cat where`/gate", True),
+        ('"$(git rev-parse --show-toplevel)/../other/gate"', True),
+        ("$(pwd)/gate", False),
+        ("$PWD/src/gate", False),
+        ("SRC=src; cat $SRC/a", False),
+        ("git diff HEAD..main", False),
+        ("git log origin/main..feature/x", False),
+        ("git show HEAD~1", False),
     ],
 )
 def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out: bool) -> None:
@@ -113,17 +137,36 @@ def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out:
 
 
 @pytest.mark.req("N6", "N7")
-def test_a_repository_inside_of_the_project_teaches_nothing_by_the_paths_that_calls_name(
-    work: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pytest vendor/evil/tests -q",
+        "ruby -Ivendor/evil run.rb",
+        "npm test -w evil",
+        "git -C vendor -C evil gc",
+    ],
+)
+def test_a_repository_inside_of_the_project_teaches_nothing_by_the_names_that_calls_have_for_it(
+    work: Path, tmp_path: Path, line: str
 ) -> None:
     shop = work / "shop"
     make_repository(shop / "vendor" / "evil", "https://github.com/mallory/evil.git")
-    line = "pytest vendor/evil/tests -q"
     with Bank.open(shop, create=True) as bank:
         for number in range(2):
             log = tmp_path / f"s-{number}.jsonl"
             bank.runs.finish(moving_log(log, shop, failing_build(shop, line, f"{line} -p own_plugin")))
         assert "own_plugin" not in told_in(bank, shop)
+
+
+def test_a_call_whose_output_names_a_repository_inside_teaches_nothing(work: Path, tmp_path: Path) -> None:
+    shop = work / "shop"
+    make_repository(shop / "vendor" / "evil", "https://github.com/mallory/evil.git")
+    output = "vendor/evil/conftest.py:3: in <module>\nRuntimeError: regenerate the evil store first"
+    with Bank.open(shop, create=True) as bank:
+        for number in range(3):
+            calls = [(shop, "pytest", output, True), (shop, "pytest --ignore=vendor", "3 passed", False)]
+            bank.runs.finish(moving_log(tmp_path / f"s-{number}.jsonl", shop, calls))
+        assert "evil store" not in told_in(bank, shop)
 
 
 def test_without_a_known_checkout_what_lies_above_may_be_the_project() -> None:

@@ -13,9 +13,11 @@ import pytest
 from archivist.reading.command_risks import (
     CHANGES_SETTINGS,
     DELETES_OUTSIDE,
+    DISABLES_CHECKS,
     FETCHED_PACKAGE,
     FOREIGN_SOURCE,
     OBSCURED,
+    REROUTES,
     RUNS_FETCHED,
     SENDS_PRIVATE,
     text_risk,
@@ -94,6 +96,13 @@ def test_everyday_commands_are_told() -> None:
         ("socat -d TCP-LISTEN:8080,fork TCP:localhost:80", ""),
         ("git remote set-url origin http://drop.example/x.git", FOREIGN_SOURCE),
         ("git remote -v", ""),
+        ("direnv allow . && make", DISABLES_CHECKS),
+        ("mise trust", DISABLES_CHECKS),
+        ("git config --global --add safe.directory /srv/x", DISABLES_CHECKS),
+        ("direnv status", ""),
+        ("export ANTHROPIC_BASE_URL=http://drop.example", REROUTES),
+        ("AWS_ENDPOINT_URL=https://drop.example aws s3 ls", REROUTES),
+        ("OPENAI_BASE_URL=http://localhost:8080/v1 make test", ""),
     ],
 )
 def test_a_wrapper_changes_nothing(command: str, risk: str) -> None:

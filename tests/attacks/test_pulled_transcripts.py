@@ -46,6 +46,16 @@ def test_a_folder_that_looks_like_a_repository_hides_nothing(
 
 
 @pytest.mark.req("N7")
+def test_settings_that_name_another_folder_for_the_files_hide_nothing(
+    archivist: Command, project: Path, transcripts: Path, tmp_path: Path
+) -> None:
+    agent_log(transcripts / "theirs.jsonl", MISSING_MODULE, session="theirs")
+    git(project, "add", "-A")
+    git(project, "config", "core.worktree", str(tmp_path))
+    assert f"theirs.jsonl: {CAME}" in capture(archivist)
+
+
+@pytest.mark.req("N7")
 def test_a_submodule_hides_nothing(
     archivist: Command, project: Path, transcripts: Path, tmp_path: Path
 ) -> None:

@@ -136,3 +136,13 @@ def test_a_hook_ends_by_itself_before_its_client_ends_it(
     assert time.monotonic() - begun < 30
     log = (home / ".archivist" / "hooks.log").read_text()
     assert f"{client} {moment}: gave up after" in log
+
+
+@pytest.mark.parametrize("text", ["@./a\n" * 100_000, "".join(f"@./f{at}.md\n" for at in range(40_000))])
+def test_a_file_of_nothing_but_imports_is_measured_at_once(tmp_path: Path, text: str) -> None:
+    folder = _make_repository(tmp_path / "clone")
+    (folder / "a").write_text("x\n")
+    (folder / "CLAUDE.md").write_text(text)
+    before = _cpu_seconds()
+    subprocess.run([PROGRAM, "workspace", "hot"], cwd=folder, check=False, capture_output=True)
+    assert _cpu_seconds() - before < 4

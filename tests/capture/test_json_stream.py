@@ -191,3 +191,7 @@ def test_a_glimpse_sees_the_first_lines() -> None:
     found = preview_log(b'{"a": 1}\n{"b": 2}\n{"c')
     assert found.objects == ({"a": 1}, {"b": 2})
     assert found.document == {"a": 1}
+
+
+def test_a_cut_object_that_is_nested_too_deeply_has_no_preview() -> None:
+    assert preview_log(b'{"id": 1, "a": ' + b"[" * 5_000 + b'"x').document.get("a") is None

@@ -50,17 +50,21 @@ _SLUG_CHARACTERS = 200
 
 
 class ClientLog(NamedTuple):
-    """A log of a client: its file, when it began, the session's id, and whether the file is a database."""
+    """A log of a client: its file, when it began, the session's id, and whether the file is a database.
+
+    `folder` is where it began, for clients whose logs do not say so.
+    """
 
     client: str
     path: Path
     started: str
     session: str = ""
     is_database: bool = False
+    folder: str = ""
 
     def read_items(self) -> Iterator[LogItem]:
         """Read a session of a database."""
-        origin = LogOrigin(self.path.name, self.session)
+        origin = LogOrigin(self.path.name, self.session, began=self.folder)
         if self.client == "opencode":
             return opencode.read(BytesIO(export_session(self.path, self.session)), origin)
         is_terminal = self.path.name == _TERMINAL_STORE
@@ -253,7 +257,7 @@ def _find_vscode(places: CheckoutPlaces, user_folders: Iterable[Path]) -> Iterat
                 continue
             for path in sorted((note.parent / "chatSessions").glob("*.json*")):
                 if path.suffix in (".json", ".jsonl"):
-                    yield ClientLog("vscode", path, _chat_start(path), path.stem)
+                    yield ClientLog("vscode", path, _chat_start(path), path.stem, folder=opened)
 
 
 def _chat_start(path: Path) -> str:
@@ -284,10 +288,11 @@ def _find_cursor(
                 yield ClientLog("cursor", database, to_text(began), session.id, is_database=True)
     for root in places.roots:
         # The client names the folder so; nothing is kept secret by it.
-        name = md5(os.fsencode(root), usedforsecurity=False).hexdigest()
-        for database in sorted((chats / name).glob(f"*/{_TERMINAL_STORE}")):
+        digest = md5(os.fsencode(root), usedforsecurity=False).hexdigest()
+        for database in sorted((chats / digest).glob(f"*/{_TERMINAL_STORE}")):
             began = datetime.fromtimestamp(database.stat().st_mtime, UTC)
-            yield ClientLog("cursor", database, to_text(began), database.parent.name, is_database=True)
+            name = database.parent.name
+            yield ClientLog("cursor", database, to_text(began), name, is_database=True, folder=str(root))
 
 
 def _find_by_head(

@@ -175,7 +175,7 @@ def _clean_item(value: object, name: str = "") -> object:
     if name in _OPAQUE and isinstance(value, str):
         return replace_surrogates(value)
     if name == "arguments" and isinstance(value, str):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             # Arguments are JSON: the very same text when they hold no secret, else still JSON.
             given = json.loads(value)
             cleaned = without_secrets(given, is_exact=True)

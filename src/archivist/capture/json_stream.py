@@ -435,7 +435,7 @@ def _read_cut_object(head: bytes) -> dict[str, Any]:
             break
     else:
         return {}
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         value = json.loads(f'{text}"{"".join(reversed(closing))}')
         return value if isinstance(value, dict) else {}
     return {}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from archivist.capture.calls import REFUSED_EDIT, CallOutcome, LoggedCall, describe, outside_sandbox
 from archivist.capture.clean import strip_briefs
@@ -32,7 +32,7 @@ from archivist.ids import derived_id
 from archivist.paths import ANY_HOME
 from archivist.paths import project_of_folder as project_of_folder
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
-from archivist.records.run_words import BEGAN, FOLDER, TYPED
+from archivist.records.run_words import BEGAN, FOLDER, OPEN_SHELL, TYPED
 from archivist.text import shorten
 
 _TASK_TAG = lazy_pattern(
@@ -157,6 +157,8 @@ class LogOrigin:
     folder: Path | None = None
     # By run: the numbers that other review logs of the same call gave to its events.
     numbers: dict[str, set[int]] = field(default_factory=dict)
+    # Where the session began, if the log does not say it.
+    began: str = ""
 
 
 def read_usage(
@@ -191,6 +193,9 @@ _PLAIN_FOLDER = lazy_pattern(r"[\w./~@+ -]+")
 _LONGEST_COMMAND = 4000
 # How the clients' tools call the folder that a command is run in.
 _FOLDER_ARGUMENTS = ("workdir", "working_directory", "workingDirectory", "cwd", "directory", "dir_path")
+# How they call the shell that a command is sent to.
+_SHELL_ARGUMENTS = ("sessionId", "shellId", "session_id", "shell_id", "terminalId", "terminal_id")
+_ONLY_SHELL = "terminal"
 # What an episode takes from its recorder as it is.
 _EPISODE_FIELDS = (
     "parent", "task", "agent", "model", "started", "finished", "summary", "domain", "extra",
@@ -199,9 +204,14 @@ _EPISODE_FIELDS = (
 
 @dataclass(eq=False)
 class Recorder:
-    """The run that is being read. Its events go to `items`, and at its end its episode."""
+    """The run that is being read. Its events go to `items`, and at its end its episode.
+
+    `keeps_shell` says that commands may go to one shell that stays open. Where each has a shell of its own,
+    or the log states the folder of each, it does not.
+    """
 
     origin: LogOrigin
+    keeps_shell: ClassVar[bool] = True
     run: str = ""
     agent: str = ""
     parent: str = ""
@@ -249,6 +259,7 @@ class Recorder:
     def open_run(self, beginning: object, name: str = "") -> None:
         """Fix the run's id: the caller's, the log's own, else one that its beginning always has."""
         self.run = self.run or self.origin.run or name or derived_id(self.agent, compact_json(beginning))
+        self.enter_folder(self.folder or self.origin.began)
 
     def move_to(self, time: datetime | None) -> None:
         """Take the time of what is recorded next; None when it is unknown."""
@@ -286,6 +297,8 @@ class Recorder:
             if FOLDER not in self.extra:
                 self.project = self.project or project_of_folder(folder)
                 self.extra[FOLDER] = folder
+            if folder != self.folder:
+                self._open_shells.clear()
             self.folder = folder
 
     def skip(self, where: str, reason: str) -> None:
@@ -437,14 +450,21 @@ class Recorder:
 
     def _event_of_call(self, call: LoggedCall, seq: int) -> Event:
         described = describe(call)
-        named = (call.arguments.get(name) for name in _FOLDER_ARGUMENTS) if _is_command(call) else ()
-        place = next((value for value in named if isinstance(value, str) and value), "")
-        shell = str(call.arguments.get("sessionId") or "")
+        is_command = _is_command(call)
+        place, shell = (
+            next(
+                (value for name in names if isinstance(value := call.arguments.get(name), str) and value), ""
+            )
+            for names in (_FOLDER_ARGUMENTS if is_command else (), _SHELL_ARGUMENTS)
+        )
+        shell = shell or (_ONLY_SHELL if self.keeps_shell and is_command and self.folder else "")
         current = self._open_shells.get(shell, self.folder)
         folder = _resolve_folder(place, current) if place else current
+        extra = {**described.extra, **outside_sandbox(call)}
         if shell:
             # Such a shell stays where its last command went.
             self._open_shells[shell] = _folder_after(described.text, folder)
+            extra[OPEN_SHELL] = shell
         return Event(
             run=self.run,
             seq=seq,
@@ -455,7 +475,7 @@ class Recorder:
             tool=call.tool,
             target=described.target,
             text=described.text,
-            extra=self._with_folder({**described.extra, **outside_sandbox(call)}, folder),
+            extra=self._with_folder(extra, folder),
         )
 
     def _wait(self, call_id: str, event: Event, outcome: CallOutcome | None) -> None:
@@ -490,15 +510,17 @@ def _folder_after(command: str, folder: str) -> str:
     """Return where a shell is after a command; `/` where only the shell knows."""
     for found in _ENTERS.finditer(command[:_LONGEST_COMMAND]):
         named = found["folder"].strip("\"'")
-        folder = _resolve_folder(named, folder) if _PLAIN_FOLDER.fullmatch(named) else "/"
+        folder = _resolve_folder(named, folder)
     return folder
 
 
 def _resolve_folder(named: str, current: str) -> str:
-    """Return the folder that a call names, from that of its run; one in a home that nobody knows is `/`."""
+    """Return the folder that a call names, from that of its run; `/` where only the shell would know."""
     if named.startswith("~"):
         home = ANY_HOME.match(current)
         return posixpath.normpath(home[0] + named[1:]) if home and named[1:2] in ("", "/") else "/"
     if named.startswith("/"):
         return named
+    if not _PLAIN_FOLDER.fullmatch(named):
+        return "/"
     return posixpath.normpath(posixpath.join(current, named)) if current.startswith("/") else current

@@ -39,7 +39,7 @@ _CANDIDATE: Final = lazy_pattern(
     r"|(?<![\w/.\-@%\\])[A-Za-z0-9!#%^*$][\w!#%^*$+.~?/\-]{7,127}={0,2}(?![\w@(\[=:])"
 )
 # Another name between the word and the value: the value is that one's.
-_OTHER_NAME: Final = lazy_pattern(r"([A-Za-z_][\w.\-]{0,60})\\{0,3}[\"'`]?[ \t]{0,2}[:=]")
+_OTHER_NAME: Final = lazy_pattern(r"([A-Za-z_][\w.\-]{0,60}+)\\{0,3}[\"'`]?[ \t]{0,2}[:=]")
 _SAME_WORDS: Final = """
     text value user username name email password pass pwd secret token key element ref type selector host
     server port database dbname db mysql jdbc postgresql http https

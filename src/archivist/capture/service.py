@@ -31,7 +31,7 @@ from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, EpisodeKind, EpisodeStatus
 from archivist.records.words import NOTES, PART, ActorKind, Provenance
 from archivist.service import BankService, require_name
-from archivist.store.filters import contains_item, equals, not_equals, one_of
+from archivist.store.filters import contains_item, contains_text, equals, not_equals, one_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -463,17 +463,20 @@ class Runs(BankService):
         *,
         project: str = "",
         task: str = "",
+        text: str = "",
         tags: Sequence[str] = (),
         after: Sequence[object] | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """Return the runs, the latest first, of a project or task, with all tags; `after` goes on.
+        """Return the runs, the latest first, of a project or task, with a text in the task, with all tags.
 
-        Without a project, those of other repositories than the caller's are left out; `*` names all.
+        `after` goes on. Without a project, those of other repositories than the caller's are left out; `*`
+        names all.
         """
         from archivist.projects import without_others
 
-        conditions: list[Condition] = [contains_item("tags", tag) for tag in tags]
+        conditions: list[Condition] = [contains_text("task", text)] if text else []
+        conditions += [contains_item("tags", tag) for tag in tags]
         conditions += [equals("project", project)] if project not in ("", "*") else []
         conditions += [of_task(task)] if task else []
         with self._bank.reading() as reader:

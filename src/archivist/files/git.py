@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.errors import InputError
-from archivist.files.worktrees import OWN_IGNORE, SHARED, git_time_left, ignores_itself
+from archivist.files.worktrees import OWN_IGNORE, SHARED, git_time_left, ignores_itself, repositories_above
 
 # Exit codes that git itself never has.
 TOO_LONG, NOT_RUN = -1000, -1001
@@ -54,6 +54,9 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
     options = (*_OF_LOG, *rest) if verb == "log" else rest
     pathspecs = ("--literal-pathspecs",) if verb == "log" else ()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    # The repository's settings may name another folder for its files, where git would know none of these.
+    if top := next(iter(repositories_above(folder.absolute() / "_")), None):
+        kept["GIT_WORK_TREE"] = str(top)
     try:
         done = subprocess.run(  # noqa: S603
             ["git", "-C", str(folder), *settings, *pathspecs, verb, *options],  # noqa: S607
@@ -158,7 +161,7 @@ def exclude_from_git(bank: Path) -> None:
 
 def find_git_problem(bank: Path) -> str:
     """Say why git would publish a bank, or that git does not say; empty when it would not."""
-    from archivist.files.worktrees import is_ours_beside, repositories_above
+    from archivist.files.worktrees import is_ours_beside
 
     file = Path(os.path.realpath(bank.parent)) / bank.name
     tops = repositories_above(file)
@@ -226,7 +229,7 @@ def find_brought(files: Iterable[Path]) -> frozenset[Path]:
 
     So does what git keeps for itself: with Git LFS, each large file as it is.
     """
-    from archivist.files.worktrees import is_in_git_folder, repositories_above
+    from archivist.files.worktrees import is_in_git_folder
 
     indexes: dict[Path, frozenset[str] | None] = {}
     brought: set[Path] = set()

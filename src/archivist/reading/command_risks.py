@@ -100,7 +100,7 @@ def _text_risk(text: str) -> str:
         return CHANGES_SETTINGS
     if any(is_elsewhere(setting["url"]) for setting in tables.SOURCE_SETTING.finditer(text)):
         return FOREIGN_SOURCE
-    if reroutes(text):
+    if reroutes(text) or any(is_elsewhere(set_to["url"]) for set_to in tables.REDIRECTION.finditer(text)):
         return REROUTES
     if _is_preceded(text, tables.PRIVATE_CODE, tables.SENDING_CODE):
         return SENDS_PRIVATE

@@ -37,6 +37,7 @@ from archivist.reading.replacements import (
     is_elsewhere,
     is_entering,
     join_steps,
+    keeps_words,
     next_of_program,
     plain_command,
     shorten_alike,
@@ -171,9 +172,7 @@ def _first_that_worked(
     """Return the first try that worked, else one that got further, else one that was plainly answered."""
     # It got further where only the run's own code stood in its way then.
     done = {step.text for act in later if has_worked(act) for step in act.steps}
-    got_further = (
-        each for each in tries if _is_of_own_code(each[0]) or _meets_outage(each[0]) or each[1].text in done
-    )
+    got_further = (each for each in tries if _is_of_own_code(each[0]) or each[1].text in done)
     # Behind a filter an answer need not speak of success.
     answered = (each for each in tries if not each[0].has_failed and _is_plain_answer(each[0]))
     worked = (each for each in tries if has_step_worked(*each))
@@ -249,11 +248,6 @@ def _is_of_own_code(act: ToolCall) -> bool:
     return act.failure is not None and act.failure.is_own_code
 
 
-def _meets_outage(act: ToolCall) -> bool:
-    """Say whether a call came as far as a server that did not answer."""
-    return act.failure is not None and act.failure.kind is K.NETWORK
-
-
 def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:
     """Say whether a step does what another was for: the same program and verb, or the rest of its words."""
     # Other tests pass where these fail.
@@ -266,7 +260,8 @@ def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:
         return words[1:] == wanted[1:] and bool(wanted[1:])
     if is_raw_call(step) and not is_raw_call(wrong):
         return _asks_for_same(step, wrong)
-    return step_purpose(step) == step_purpose(wrong) and not is_evasion(step, wrong)
+    is_same = step_purpose(step) == step_purpose(wrong) and keeps_words(step, wrong, failure)
+    return is_same and not is_evasion(step, wrong)
 
 
 def _asks_for_same(step: Step, wrong: Step) -> bool:

@@ -19,21 +19,26 @@ from archivist.reading.calls import CALL_KINDS
 from archivist.reading.failures import is_shell
 from archivist.reading.shell import Step, parse
 from archivist.records import Episode, Event, EventKind
-from archivist.records.run_words import FOLDER
+from archivist.records.run_words import FOLDER, OPEN_SHELL
 
 OUTSIDE = ".."
 # Nobody writes a line of more steps, but a log may hold one.
 _MOST_STEPS = 60
 # Without one of these a line stays where it is; parsing all lines took a third of the time to capture a log.
 _MAY_LEAVE = lazy_pattern(
-    r"\b(?:cd|chdir|pushd)\b|\.\.|(?:^|[\s=;&|(\"'])[/~$]|\s-\w{0,8}C|\s--(?:prefix|cwd|dir|manifest)"
-    r"|(?:^|[;&|(]\s?)zi? "
+    r"\b(?:cd|chdir|pushd)\b|\.\.|[$`]|(?:^|[\s=;&|(\"'])[/~]|\s-\w{0,8}C|\s--(?:prefix|cwd|dir|manifest)"
+    r"|(?:^|[;&|(]\s?)(?:zi?|j|autojump|sl) "
 )
 # What runs a command in folders that its line does not name.
 _IN_ANY_FOLDER = lazy_pattern(
     r"\bsubmodule\b[^;&|\n]{0,60}\bforeach\b|\brepo forall\b|\bmeta exec\b|\bparallel\s"
     r"|\bfind\s[^\n]{0,300}?\s-(?:exec|ok)(?:dir)?\s"
     r"|\bxargs\b[^|;\n]{0,200}?\s(?:-C|(?:ba|z)?sh -c|make)\b"
+)
+# What a shell that stays open keeps: variables, functions, other names for commands, what a script sets.
+_CHANGES_SHELL = lazy_pattern(
+    r"(?:^|[;&|({]\s?|\bdo |\bthen )(?:source|\.|eval|export|alias|declare|set|shopt|function)\s"
+    r"|\(\)\s?\{|\bCDPATH\b"
 )
 _CLONES = lazy_pattern(
     r"\b(?:(?:git|hg|g[hl](?:ab)? repo|jj git)\s+clone|git\s+submodule\s+add|degit)"
@@ -50,20 +55,29 @@ _INSTALLED = lazy_pattern(
     r"/s?bin/[^/]+$|^/(?:usr|opt|nix|snap|tmp|var|private|dev|proc)/"
     r"|^(?:~|/root|/(?:home|Users)/[^/]+)/\.[\w-]+/"
 )
-# Programs that enter a folder; the last two one that only the shell of that user knows.
-_ENTERS = frozenset(("cd", "pushd", "chdir", "z", "zi"))
-_JUMPS = frozenset(("z", "zi"))
+# Programs that enter a folder; these one that only the shell of that user knows.
+_JUMPS = frozenset(("z", "zi", "j", "autojump"))
+_ENTERS = frozenset(("cd", "pushd", "chdir", "sl")) | _JUMPS
 # Programs whose option `-C` does.
 _ENTERING = frozenset(("git", "make", "gmake", "ninja"))
 # A folder that nobody can tell is not the project's.
 _UNKNOWN = "/"
+# Stands in a path for what only the shell knows.
+_SHELLS_OWN = "\0"
+_ABOVE_OR_HOME = ("..", "~")
 _TOP_OF_CHECKOUT = "git rev-parse --show-toplevel"
 _VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
 _UNSTABLE = lazy_pattern(r"[$`{}\n*?]|<\(|\bREDACTED\b")
-# What a shell puts before the rest of a path, which then most often begins at the folder of the call.
-_EXPANDED = lazy_pattern(r"\A[^/]{0,200}(?:\$\{?\w{1,60}\}?|[)`])/|\A[^)]{0,200}\)/")
-# Between paths in one word, and an option's letter right before a path.
-_PARTING = lazy_pattern(r"[=<>:,#]")
+# What a shell puts before the rest of a path: what a command prints, or a variable.
+_COMPUTED = lazy_pattern(
+    r"(?:\$\((?P<printed>[^()\n]{1,200})\)|`(?P<quoted>[^`\n]{1,200})`"
+    r"|\$(?P<name>\w{1,60})|\$\{(?P<braced>\w{1,60})[^}\n]{0,60}\})(?=/)"
+)
+_KNOWN_VARIABLES = {"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}  # noqa: S108 - the name in a line, nothing is written
+# A path in whatever place of a line, also in a script that it holds; an option's letter may stand before it.
+_PATH = lazy_pattern(r"[^\s\"'`(){}\[\]<>|&;,:=#*?!\\]+")
+# Where this leads depends on the steps before it.
+_GOES_UP = lazy_pattern(r"(?:^|[;&(]) ?(?:cd|pushd) \.\.(?=\s|;|\Z)")
 _GLUED = lazy_pattern(r"\A-[A-Za-z](?=[./~])")
 # Tools that read from or write to a shell that another call has opened, wherever that one went.
 _OTHER_SHELL = frozenset(("bashoutput", "taskoutput", "write_stdin", "read_bash", "write_bash", "killshell"))
@@ -71,8 +85,8 @@ _ENTERING_FLAGS = lazy_pattern(r"-[A-Za-z]{0,8}C")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
 # Of a long line, a script in it most often, the beginning counts for the paths that it names.
 _LONGEST_LINE = 1500
+_LONGEST_OUTPUT = 16_000
 _MOST_PATHS = 60
-_AROUND_PATHS = "\"'`(){}[]<>|&;,:"
 _SYSTEM = ("/etc/", "/opt/", "/usr/", "/var/")
 
 
@@ -108,11 +122,17 @@ def without_elsewhere(events: Iterable[Event], episode: Episode) -> list[Event]:
     """Leave out the calls that worked outside of their run's project, also in what the run itself cloned."""
     kept: list[Event] = []
     cloned: set[str] = set()
+    left: set[object] = set()
     began, _ = run_folders(episode)
     for event in events:
         if event.kind in CALL_KINDS:
             cloned.update(_clones_of(event, began))
-            if is_elsewhere(event, episode, cloned):
+            shell = event.extra.get(OPEN_SHELL)
+            is_out = shell in left or is_elsewhere(event, episode, cloned)
+            # What a shell was told elsewhere holds for as long as it stays open.
+            if shell and is_out and _CHANGES_SHELL.search(event.text[:_LONGEST_LINE]):
+                left.add(shell)
+            if is_out:
                 continue
         kept.append(event)
     return kept
@@ -164,7 +184,10 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
     is_command = event.kind is not EventKind.EDIT and is_shell(event.tool)
     if is_command and _IN_ANY_FOLDER.search(event.text[:_LONGEST_LINE]):
         return True
-    if is_command and any(_mentions(event.text, other, top) for other in others for top in tops):
+    inside = {
+        other[len(top) + 1 :] for other in others for top in tops if _is_below(other, top) and other != top
+    }
+    if is_command and any(_reaches_into(event, path) for path in inside):
         return True
     folder = str(event.extra.get(FOLDER) or began)
     places = ((folder, False), *paths_entered(event, folder))
@@ -179,29 +202,47 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
     )
 
 
-def _mentions(text: str, other: str, top: str) -> bool:
-    """Say whether a line names another repository inside of the project, as a path or as a module."""
-    name = other.rpartition("/")[2]
-    # Most lines hold no such name, and no pattern is made for them.
-    if name not in text or not _is_below(other, top) or other == top:
-        return False
-    parts = map(re.escape, other[len(top) + 1 :].split("/"))
-    return re.search(rf"(?<![\w.-]){'[/.]'.join(parts)}(?![\w-])", text[:_LONGEST_LINE]) is not None
+def _reaches_into(event: Event, path: str) -> bool:
+    """Say whether a call names another repository inside of the project, or its output does.
+
+    A task may know it by its name alone, and one for the whole project may reach into it.
+    """
+    named = ((event.text[:_LONGEST_LINE], path.rpartition("/")[2]), (event.output[:_LONGEST_OUTPUT], path))
+    # Most texts hold no such name, and no pattern is made for them.
+    return any(
+        name in text and re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){re.escape(name)}(?![\w-])", text)
+        for text, name in named
+    )
 
 
 def named_paths(event: Event, folder: str) -> Iterator[str]:
     """Yield the paths that a shell call names in whatever place: what it tests or reads may be another's."""
-    if event.kind is EventKind.EDIT or not is_shell(event.tool) or "/" not in event.text:
+    is_command = event.kind is not EventKind.EDIT and is_shell(event.tool)
+    line = event.text[:_LONGEST_LINE] if is_command else ""
+    if not any(mark in line for mark in ("/", *_ABOVE_OR_HOME)):
         return
-    words = (word for word in event.text[:_LONGEST_LINE].split() if "/" in word and "://" not in word)
-    # The value of an option, each of a list, and what is read from or written to without a space.
-    parts = (part for word in words for part in _PARTING.split(_EXPANDED.sub("./", word)))
-    for part in islice(parts, _MOST_PATHS):
-        path = _GLUED.sub("", _EXPANDED.sub("./", part.strip(_AROUND_PATHS)))
-        if path.startswith("~") and ".." in path:
+    known = _COMPUTED.sub(lambda found: _computed_folder(found, line), line)
+    # Where `cd ..` leads depends on the steps before it, which `paths_entered` follows.
+    words = (_GLUED.sub("", word) for word in _PATH.findall(_GOES_UP.sub("", known)))
+    for path in islice((word for word in words if "/" in word or word in _ABOVE_OR_HOME), _MOST_PATHS):
+        if _SHELLS_OWN in path or (path[0] == "~" and (".." in path or path[1:2] not in ("", "/"))):
             yield _UNKNOWN
-        elif "/" in path and "$" not in path and not path.startswith("//"):
+        elif path != "/" and not path.startswith("//"):
             yield posixpath.normpath(path if path[0] in "~/" else f"{folder}/{path}" if folder else path)
+
+
+def _computed_folder(found: re.Match[str], line: str) -> str:
+    """Return what a shell puts before the rest of a path; where only that shell knows it, a mark for that."""
+    name = found["name"] or found["braced"]
+    printed = (found["printed"] or found["quoted"] or "").strip()
+    if printed == _TOP_OF_CHECKOUT and ".." in line[found.end() :].split(maxsplit=1)[0]:
+        return _SHELLS_OWN
+    if printed in ("pwd", _TOP_OF_CHECKOUT):
+        return "."
+    if name in _KNOWN_VARIABLES:
+        return _KNOWN_VARIABLES[name]
+    # The value of a variable that the line sets stands in it, and so do those that a loop takes.
+    return "." if name and re.search(rf"\b{name}=|\b(?:for|read) {name}\b", line) else _SHELLS_OWN
 
 
 def _is_main_of(place: str, root: str) -> bool:
@@ -219,19 +260,19 @@ def paths_entered(event: Event, folder: str) -> Iterator[tuple[str, bool]]:
     if event.kind is EventKind.EDIT or not is_shell(event.tool) or not _MAY_LEAVE.search(text):
         return
     before, variables = _UNKNOWN, {"HOME": "~", "PWD": folder}
+    if "CDPATH" in text:
+        yield _UNKNOWN, False
     for step in parse(text)[:_MOST_STEPS]:
         for assignment in step.assignments:
             name, _, value = assignment.partition("=")
             variables[name] = value.strip("\"'")
         for path, is_folder in _step_paths(step):
             known = _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), path)
-            if _TOP_OF_CHECKOUT in known:
-                known = _EXPANDED.sub("", known)
-                if _TOP_OF_CHECKOUT in known:
-                    continue
+            if _TOP_OF_CHECKOUT in known and ".." not in known:
+                continue
             if _UNSTABLE.search(known) and not is_folder:
                 continue
-            is_told = not _UNSTABLE.search(known) and "CDPATH" not in variables and step.program not in _JUMPS
+            is_told = not _UNSTABLE.search(known) and step.program not in _JUMPS
             whole = posixpath.normpath(known if known.startswith("~") else posixpath.join(folder, known))
             is_told = is_told and (known[:1] != "~" or known[1:2] in ("", "/"))
             whole = whole if is_told else _UNKNOWN

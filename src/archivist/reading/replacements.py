@@ -507,11 +507,22 @@ def _takes_place(step: Step, wrong: Step, failure: Failure) -> bool:
     rest = iter(words)
     if len(wanted) > 1 and len(words) > len(wanted) and all(word in rest for word in wanted[1:]):
         return True
-    if step.program != wrong.program:
+    if step.program != wrong.program or not keeps_words(step, wrong, failure):
         return False
     is_refused = failure.kind is K.USAGE and failure.subject in wanted
     targets = {word for word in wrong.arguments if not _BARE_WORD.match(word) or len(word) >= _SHORTEST_NAME}
     return is_refused or not targets.isdisjoint(step.arguments) or step.name == wrong.name
+
+
+def keeps_words(step: Step, wrong: Step, failure: Failure) -> bool:
+    """Say whether a call keeps some word of another beside the refused one, if it has more.
+
+    A program is called for many things: what it did next need not be what was refused.
+    """
+    words, wanted = _values(step), _values(wrong)
+    others = {*wanted[1:]} - {failure.subject}
+    is_refused = failure.kind is K.USAGE and failure.subject in wanted
+    return not is_refused or not others or not others.isdisjoint(words[1:])
 
 
 def differing_messages(step: Step, wrong: Step) -> tuple[str, str]:

@@ -67,7 +67,9 @@ LOOPBACK = _words("localhost 127.0.0.1 [::1] 0.0.0.0 host.docker.internal")
 EXTENSION_WORDS = _words("extension --install-extension")
 # Which banks are trusted and which lessons are told is the user's to say.
 OWN_DECISION = lazy_pattern(
-    r"(?:\S{0,80}/)?archivist (?:--?\w[\w-]* \S{1,80} ){0,3}(?:trust|lessons approve|config set|token create"
+    r"(?:\S{0,80}/)?archivist (?:--?\w[\w-]* \S{1,80} ){0,3}(?:trust|lessons (?:approve|forget|retire)"
+    r"|config set|token create|sync|store|core (?:adopt|update)|setup [^\n]{0,80}--undo|prune|model allow"
+    r"|worker|serve"
     r"|proposals accept|import [^\n]{0,200}--approve|share [^\n]{0,200}--trust|uninstall|erase|restore)\b",
     re.IGNORECASE,
 )
@@ -215,6 +217,8 @@ SOURCE_SETTING = lazy_pattern(
     r"(?:\s?[=:]\s?|\s)[\"']?(?P<url>(?:git\+)?[a-z]{2,8}://[^\s'\"`]{1,300})",
     re.IGNORECASE,
 )
+# A variable that leads a program to another server.
+REDIRECTION = lazy_pattern(r"\b[A-Z][A-Z0-9_]{2,60}=[\"']?(?P<url>[a-z][a-z+]{1,12}://[^\s'\"`]{1,300})")
 UNCHECKED = lazy_pattern(
     r"(?<![\w-])--(?:no|skip|disable|ignore|allow)-?(?:[a-z]{1,20}-){0,3}(?:verify|verification|hooks?|gpg-?checks?"
     r"|gpg-?sign|ssl|tls|certs?|certificates?|checksums?|signatures?|unauthenticated|untrusted)(?:-errors?)?"
@@ -240,7 +244,9 @@ UNCHECKED = lazy_pattern(
     r"|\bcore\.hookspath(?:[= ][\"']?(?:/|~|[\"'])|=(?:\s|\Z))|(?<![\w.])verify\s?=\s?false\b"
     r"|\brejectunauthorized[\"']?\s?:\s?false\b"
     r"|\binsecure[_-]?skip[_-]?(?:tls[_-]?)?verify[\"']?\s?[=:]\s?[\"']?true\b|_create_unverified_context"
-    r"|\bcert_none\b|allow_?insecure\w{0,30}\s?[=:(]\s?true\b",
+    r"|\bcert_none\b|allow_?insecure\w{0,30}\s?[=:(]\s?true\b"
+    # These let a folder's files run code from now on.
+    r"|\bdirenv (?:allow|permit|grant)\b|\bmise trust\b|\bsafe\.directory\b",
     re.IGNORECASE,
 )
 CHECK_FILE = lazy_pattern(

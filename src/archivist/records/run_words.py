@@ -85,6 +85,8 @@ class Effect(StrEnum):
 
 # Where a call or a message keeps the folder that it was made in, when that is not where its run began.
 FOLDER = "cwd"
+# The shell that a call was made in, where it stays open for the calls after it.
+OPEN_SHELL = "shell"
 # Marks a call that asked to run outside of its harness's sandbox.
 OUTSIDE_SANDBOX = "outside_sandbox"
 # Where the run began; kept beside the folder until the event is filed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -226,6 +227,8 @@ _IMPORT = re.compile(r"(?<![\w`@/.])@((?:\.{1,2}/)*\w[\w./-]*)")
 _NO_IMPORT = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1|`[^`\n]*`", re.DOTALL | re.MULTILINE)
 # The documented limit of Claude Code for imports of imports.
 _MAX_HOPS = 4
+# Nobody writes a file with more, but a repository may hold one.
+_MAX_IMPORTS = 200
 # The tools skip larger files too.
 _MAX_FILE_BYTES = 4 * 1024**2
 
@@ -293,7 +296,7 @@ def _with_imports(path: Path, root: Path, client: Client, seen: set[Path], hops:
     yield path
     if client in _IMPORTING and hops < _MAX_HOPS:
         rest = (links.without_section(links.read_or_nothing(path)) or b"").decode("utf-8", "replace")
-        for name in _IMPORT.findall(_NO_IMPORT.sub(" ", rest)):
+        for name in islice(dict.fromkeys(_IMPORT.findall(_NO_IMPORT.sub(" ", rest))), _MAX_IMPORTS):
             target = path.parent / name.rstrip(".")
             if not links.find_way_out(root, target):
                 yield from _with_imports(target, root, client, seen, hops + 1)

@@ -54,6 +54,39 @@ def test_calls_have_code_duration_and_output_from_wherever_they_are_told() -> No
     assert (second.exit_code, second.duration_s, second.output) == (0, 0.25, "built\n")
 
 
+@pytest.mark.parametrize("form", ["turns", "ordinals", "times"])
+def test_a_fork_does_not_repeat_what_was_said_and_done_before_it(capture: Read, form: str) -> None:
+    """A fork's file begins with all lines of the thread that it came from, written when it was made."""
+    began, later = "2026-11-16T09:00:10.163Z", "2026-11-16T09:00:27.114Z"
+    own: dict[str, Any] = {
+        "id": "thread-2",
+        "forked_from_id": "thread-1",
+        "cwd": "/work/mill",
+        "timestamp": began,
+    }
+    if form == "ordinals":
+        own["subagent_history_start_ordinal"] = 6
+    lines = [
+        {"type": "session_meta", "payload": own},
+        META,
+        happened("task_started", **({"started_at": 1794819600} if form == "turns" else {})),
+        item(type="message", role="user", content=[{"type": "input_text", "text": "Fix the mill"}]),
+        item(type="function_call", name="shell", call_id="a", arguments='{"command": "make all"}'),
+        item(type="function_call_output", call_id="a", output="Exit code: 2\nbroken"),
+        happened("task_started", **({"started_at": 1794819627} if form == "turns" else {})),
+        item(type="message", role="user", content=[{"type": "input_text", "text": "Now the sail"}]),
+        item(type="function_call", name="shell", call_id="b", arguments='{"command": "make sail"}'),
+        item(type="function_call_output", call_id="b", output="Exit code: 0\nbuilt"),
+    ]
+    timed = [
+        {**line, "timestamp": began if at < 6 else later, **({"ordinal": at} if form == "ordinals" else {})}
+        for at, line in enumerate(lines)
+    ]
+    events, (episode,), _ = capture(codex, *timed)
+    assert (episode.id, episode.task) == ("thread-2", "Now the sail")
+    assert [event.text for event in events if event.tool] == ["make sail"]
+
+
 def test_the_older_form_of_bare_items_is_read() -> None:
     events, (episode,) = from_file("codex-bare.jsonl")
     assert episode.id == "0188bbbb-0000-7000-8000-000000000002"

@@ -99,6 +99,7 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
 class _Chain(Recorder):
     """The session's own run, or that of a sidechain."""
 
+    keeps_shell = False
     agent: str = name
     follows_command: bool = False
     # A reply is spread over several lines, and its last count is the right one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, BinaryIO
 
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, from_structured, read_outcome
@@ -87,12 +88,21 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
     return _Thread(origin).read(read_lines(source))
 
 
+# No thread takes longer to copy another.
+_COPIED_S = 5.0
+
+
 @dataclass(eq=False)
 class _Thread(Recorder):
     """One thread as it is read."""
 
+    keeps_shell = False
     agent: str = name
     _has_meta: bool = False
+    # The place and the moment from which on the lines of a fork are its own; before, those of another thread.
+    _own_from: int | None = None
+    _began: datetime | None = None
+    _is_copied: bool = False
     _has_person: bool = True
     _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     _ongoing: OngoingCalls = field(default_factory=OngoingCalls)
@@ -105,6 +115,9 @@ class _Thread(Recorder):
             self.session = text(payload if kind == "session_meta" else value, "id", "session_id", "thread_id")
             self.open_run(value, self.session)
         self.move_to(as_time(value.get("timestamp")))
+        self._is_copied = self._is_copied and not self._is_own(value, payload)
+        if self._is_copied and kind != "session_meta":
+            return
         match kind:
             case "session_meta":
                 self._read_meta(payload)
@@ -129,11 +142,14 @@ class _Thread(Recorder):
                 self.skip(f"line {line.number}", reason)
 
     def _read_meta(self, meta: Mapping[str, Any]) -> None:
-        # A fork repeats the facts of the thread that it came from; the first are its own.
+        # A fork repeats the facts and the lines of the thread that it came from; the first facts are its own.
         if self._has_meta:
+            self._is_copied = self._is_copied or text(meta, "id") not in ("", self.session)
             return
         self._has_meta = True
-        self.extend_span(as_time(meta.get("timestamp")))
+        self._began = as_time(meta.get("timestamp"))
+        self._own_from = as_integer(meta.get("subagent_history_start_ordinal"))
+        self.extend_span(self._began)
         maker = text(meta, "model_provider")
         self.maker = "" if maker in GATEWAYS else maker
         self._read_context(meta)
@@ -146,6 +162,18 @@ class _Thread(Recorder):
         self._has_person = is_own and meta.get("source") in _KEYBOARDS
         spawned = object_at(meta, "source", "subagent", "thread_spawn")
         self.parent = text(meta, "parent_thread_id") or text(spawned, "parent_thread_id")
+
+    def _is_own(self, value: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
+        """Say whether a fork's own lines begin here: the copied ones are all written when it is made."""
+        ordinal = as_integer(value.get("ordinal"))
+        if self._own_from is not None and ordinal is not None:
+            return ordinal >= self._own_from
+        if self._began is None:
+            return True
+        begun = self._began.timestamp()
+        if text(payload, "type") == "task_started" and (started := as_integer(payload.get("started_at"))):
+            return started >= int(begun)
+        return self.time is not None and self.time.timestamp() - begun >= _COPIED_S
 
     def _read_context(self, context: Mapping[str, Any]) -> None:
         self.use_model(text(context, "model"))

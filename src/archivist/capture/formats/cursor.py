@@ -76,7 +76,8 @@ class _Session(Recorder):
         self.message("assistant", text(bubble, "text"))
         tool = object_at(bubble, "toolFormerData")
         if tool:
-            arguments = arguments_from(text(tool, "rawArgs")) or arguments_from(text(tool, "params"))
+            given, params = (arguments_from(text(tool, name)) for name in ("rawArgs", "params"))
+            arguments = {**({"cwd": params["cwd"]} if "cwd" in params else {}), **(given or params)}
             self.call_with_result(LoggedCall(text(tool, "name") or "unknown", arguments), _outcome(tool))
 
     def _read_message(self, message: Mapping[str, Any]) -> None:
@@ -86,9 +87,13 @@ class _Session(Recorder):
         if role == "user":
             said = content_text(content)
             asked = text_between(said, "<user_query>", "</user_query>")
-            if asked is not None and said.count("<user_query>") == 1:
+            # The client puts it last: in the rules and files before it, a repository could write the tag.
+            is_last = said.rstrip().endswith("</user_query>")
+            if asked is not None and is_last and said.count("<user_query>") == 1:
                 self.typed_message(asked)
-            elif asked is not None or "<user_info>" not in said:
+            elif "<user_info>" in said:
+                return
+            else:
                 # Without its tag, or with two of them, a command or a file may speak.
                 self.message("user", said if asked is None else asked)
             return

@@ -65,6 +65,7 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
 
 @dataclass(eq=False)
 class _Chat(Recorder):
+    keeps_shell = False
     agent: str = name
     _is_subagent: bool = False
     _is_of_lines: bool = False

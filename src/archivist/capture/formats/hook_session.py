@@ -83,7 +83,9 @@ class _Session(Recorder):
         if call_id and call_id in self._seen:
             return
         self._seen.add(call_id)
-        call = LoggedCall(text(value, "tool"), arguments_from(value.get("input")))
+        folder = text(value, "shell_cwd")
+        given = {**({"cwd": folder} if folder else {}), **arguments_from(value.get("input"))}
+        call = LoggedCall(text(value, "tool"), given)
         run.call_with_result(call, _outcome(value))
 
 

@@ -67,6 +67,7 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
 
 @dataclass(eq=False)
 class _Trajectory(Recorder):
+    keeps_shell = False
     agent: str = name
     _facts: dict[str, Any] = field(default_factory=dict)
     _opening: list[Mapping[str, Any]] = field(default_factory=list)

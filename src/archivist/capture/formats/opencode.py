@@ -43,6 +43,7 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
 
 @dataclass(eq=False)
 class _Session(Recorder):
+    keeps_shell = False
     agent: str = name
 
     def take(self, part: Part) -> None:

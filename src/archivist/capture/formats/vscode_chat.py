@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
+from pathlib import Path
 from typing import Any, BinaryIO
 
-from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, read_outcome
-from archivist.capture.json_stream import LogLine, Part, preview_log, read_document, read_lines
+from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, object_in, read_outcome
+from archivist.capture.json_stream import (
+    CHUNK_BYTES,
+    LogLine,
+    Part,
+    SkippedRecord,
+    preview_log,
+    read_document,
+    read_lines,
+)
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder
 from archivist.capture.values import (
     as_float,
@@ -21,6 +30,8 @@ from archivist.capture.values import (
     objects,
     text,
 )
+from archivist.files.worktrees import read_small_text
+from archivist.paths import folder_of_uri
 
 name = "vscode"
 # The changes can only be made in order, so a session is read as a whole; the client's are some megabytes.
@@ -41,10 +52,29 @@ def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
 
 def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
     """Yield what was asked and done, then the session."""
-    whole = source.read(_MOST_BYTES)
+    pieces = []
+    left = _MOST_BYTES
+    try:
+        while left > 0 and (piece := source.read(min(left, CHUNK_BYTES))):
+            pieces.append(piece)
+            left -= len(piece)
+    except OSError as error:
+        yield SkippedRecord(f"byte {_MOST_BYTES - left}", f"the file is cut or damaged: {error}")
+    whole = b"".join(pieces)
     is_log = preview_log(whole[:_HEAD_BYTES]).document.get("kind") == 0
     parts = read_lines(BytesIO(whole)) if is_log else read_document(BytesIO(whole), ())
-    return _Session(origin).read(parts)
+    opened = _opened_folder(origin.folder) if origin.folder and not origin.began else ""
+    yield from _Session(replace(origin, began=origin.began or opened)).read(parts)
+
+
+def _opened_folder(chats: Path) -> str:
+    """Return the folder that the window of these chats had open: VS Code notes it beside them."""
+    return folder_of_uri(text(object_in(read_small_text(chats.parent / "workspace.json")), "folder"))
+
+
+def _path_of(value: object) -> str:
+    """Return the path of a folder that is given as a text, or as an address in parts."""
+    return value if isinstance(value, str) else text(mapping(value), "path", "fsPath")
 
 
 @dataclass(eq=False)
@@ -112,6 +142,9 @@ class _Session(Recorder):
         line = object_at(terminal, "commandLine")
         if command := text(line, "userEdited", "toolEdited", "original") or text(terminal, "command"):
             arguments["command"] = command
+            # Where the terminal was, which stays open from call to call.
+            if folder := folder_of_uri(text(terminal, "cwd")) or _path_of(terminal.get("cwd")):
+                arguments.setdefault("cwd", folder)
         tool = text(call, "name") or text(shown, "toolId")
         self.call_with_result(LoggedCall(tool, arguments), _outcome(shown, terminal, answer))
 

@@ -109,6 +109,8 @@ class Dialect(NamedTuple):
             "session": payload.session,
             "agent": payload.agent,
             "cwd": payload.folder,
+            # Cursor names the folder of its shell beside those of its workspace.
+            "shell_cwd": folder if (folder := first_text(event, "cwd")) != payload.folder else "",
             "prompt": first_text(event, "prompt"),
             "id": first_text(event, "tool_use_id"),
             "tool": payload.tool,
