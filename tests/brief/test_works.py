@@ -59,7 +59,10 @@ def _line(bank: Bank) -> str:
 def test_what_several_runs_used_with_success_is_told_on_one_line(bank: Bank) -> None:
     _runs(bank, ("pnpm test 2>&1 | tail -20", 0), ("timeout 90 pnpm run lint", 0))
     _runs(bank, ("pnpm vitest run src/a.test.ts", 0), ("cd web && pnpm build", 0), count=2, start=3)
-    assert _line(bank) == "Commands here: build `pnpm build` in `web/`"
+    assert _line(bank) == (
+        "Commands here: test `pnpm test`, one test `pnpm vitest run <file>`, lint `pnpm lint`,"
+        " build `pnpm build` in `web/`"
+    )
 
 
 def test_the_tests_of_one_package_do_not_stand_for_those_of_the_project(bank: Bank) -> None:
@@ -67,16 +70,20 @@ def test_the_tests_of_one_package_do_not_stand_for_those_of_the_project(bank: Ba
     _runs(bank, ("cd packages/web && npx vitest run", 0), count=3, start=6)
     assert _line(bank) == "Commands here: test `npm test`"
     _runs(bank, ("cd packages/web && npx vitest run", 0), count=6, start=9)
-    assert _line(bank) == "Commands here: test `npx vitest run` in `packages/web/`"
+    assert _line(bank) == "Commands here: test `npm test`, test `npx vitest run` in `packages/web/`"
 
 
-def test_a_task_that_is_called_what_it_does_is_told_only_where_there_is_nothing_else(bank: Bank) -> None:
+def test_tasks_that_are_called_what_they_do_are_told_where_there_is_no_lesson(bank: Bank) -> None:
     _runs(bank, ("cargo test", 0), ("go build ./...", 0))
+    assert _line(bank) == "Commands here: test `cargo test`, build `go build ./...`"
+
+
+def test_beside_a_lesson_they_are_told_only_with_a_command_that_a_run_would_not_find(bank: Bank) -> None:
+    bank.lessons.add("Releases are tagged from main", repo="shop")
+    _runs(bank, ("pnpm lint", 0))
     assert _line(bank) == ""
-    _runs(bank, ("pnpm lint", 0), start=3)
-    assert _line(bank) == "Commands here: lint `pnpm lint`"
-    _runs(bank, ("pnpm test:unit", 0), start=6)
-    assert _line(bank) == "Commands here: test `pnpm test:unit`"
+    _runs(bank, ("pnpm test:unit", 0), start=3)
+    assert _line(bank) == "Commands here: test `pnpm test:unit`, lint `pnpm lint`"
 
 
 def test_a_plain_task_is_told_where_runs_tried_in_vain_before(bank: Bank) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.lessons.support import unsupported_reason
+from archivist.lessons.support import choose_calls, unsupported_reason
 from archivist.records import Event, EventKind
+from tests.samples import lesson
 
 NAMES = st.from_regex(r"[a-z]{3,8}(-[a-z]{2,5})?", fullmatch=True)
 
@@ -77,3 +80,19 @@ def test_a_command_is_supported_by_the_call_that_ran_it_and_by_no_other(
     assert unsupported_reason(f"Use `{program} {argument}`", events) == ""
     if other not in f"{program} {argument} bash":
         assert unsupported_reason(f"Use `{program} {other}`", events)
+
+
+def test_the_call_that_worked_is_the_advised_one() -> None:
+    """The same words in another order are the call that failed, which behind a pipe ends well."""
+    refused = "error: unrecognized subcommand 'bun'"
+    calls = [
+        _call("rtk bun run test", refused, 2),
+        _call("rtk bun run test | tail -3", refused),
+        _call("rtk test bun run test", "12 passed"),
+    ]
+    cited = [replace(call, seq=seq) for seq, call in enumerate(calls)]
+    learnt = lesson("a", detail=refused, remedies=("rtk test bun run test",))
+    assert {name: event.seq for name, event in choose_calls(learnt, cited).items()} == {
+        "Failed": 0,
+        "Worked": 2,
+    }

@@ -97,7 +97,10 @@ def _guideline(each: BriefedLesson) -> str:
         # A brief about a project need not name it in each line.
         text = text.removeprefix(f"{lesson.repo.rsplit('/', 1)[-1]}: ")
     if not says_remedy(lesson):
-        text = f"{text.rstrip('.')}. {_clean_line(lesson.rule)}"
+        rule = _clean_line(lesson.rule)
+        # A mined summary that was cut lacks what to do; its rule repeats what it says of the failure.
+        action = rule.partition(" THEN ")[2] if lesson.signature and text.endswith("…") else ""
+        text = f"{text.rstrip('….')}: {action}" if action else f"{text.rstrip('.')}. {rule}"
     seen = f"asked in {lesson.frequency} runs" if lesson.type == "preference" else f"seen {lesson.frequency}x"
     # What the user often asks for is counted one by one in its own words.
     marks = [] if lesson.is_request else ["seen once" if lesson.frequency <= 1 else seen]

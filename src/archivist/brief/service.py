@@ -25,7 +25,7 @@ from archivist.brief.select import (
     is_of_person,
     rules_for,
 )
-from archivist.brief.works import NO_HABITS, Habits, find_habits, is_own_task
+from archivist.brief.works import NO_HABITS, Habits, find_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Lesson, LessonType, Provenance, Status
@@ -118,7 +118,11 @@ class Briefs(BankService):
         for each in brief.chosen:
             tally = tallies.get(each.lesson.id, Tally())
             judged = tally.helpful + tally.ineffective
-            helped = f"helped in {tally.helpful} of {judged} judged runs" if judged else "not judged yet"
+            helped = (
+                f"helped in {tally.helpful} of {judged} judged runs"
+                if judged
+                else "no run has shown yet whether it helps"
+            )
             runs = "1 run" if each.lesson.frequency == 1 else f"{each.lesson.frequency} runs"
             lines.append(f"{each.name}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
         lines += [f"{each.name}: randomly withheld, to measure its effect" for each in brief.withheld]
@@ -456,25 +460,24 @@ def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
 
 
 def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
-    """Leave out what a lesson tells or says to fail, and what passes and is found without being told.
+    """Leave out what a lesson tells or says to fail, and commands that every run finds without being told.
 
-    Where there is nothing else to say, the project's own plain tasks are told all the same.
+    They stand beside one that a run would not find, and where there is no lesson to tell.
     """
     said = " ".join(f"{each.lesson.summary} {each.lesson.rule}" for each in chosen)
     works = [each for each in habits.works if each.errors or f"`{each.command}`" not in said]
-    others = [each for each in works if each.errors or not each.is_plain]
-    if not (chosen or others):
-        others = [each for each in works if is_own_task(each.command)]
+    if chosen and all(each.is_plain and not each.errors for each in works):
+        works = []
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}
-    shown.update(event for each in others for event in each.events)
-    named = {each.command for each in others if each.errors}
+    shown.update(event for each in works for event in each.events)
+    named = {each.command for each in works if each.errors}
     fails = (
         each
         for each in habits.fails
         if each.call not in named and f"`{each.call}`" not in said and shown.isdisjoint(each.events)
     )
-    return habits._replace(works=tuple(others), fails=tuple(fails))
+    return habits._replace(works=tuple(works), fails=tuple(fails))
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:

@@ -61,11 +61,11 @@ _PLAIN_TASKS = frozenset((
     "test", "tests", "lint", "build", "compile", "typecheck", "type-check", "check-types", "types", "tsc",
     "format", "fmt", "check", "dev", "start", "serve", "pytest", "jest", "vitest", "eslint", "clippy", "vet",
 ))  # fmt: skip
-_RUNS_OWN_TASKS = frozenset(("npm", "pnpm", "yarn", "bun", "make", "just", "task"))
-_RUNNERS = _RUNS_OWN_TASKS | {
-    "run", "run-script", "cargo", "go", "mix", "gradle", "./gradlew", "mvn", "./mvnw", "dotnet", "npx", "uv",
-    "poetry", "python", "python3", "-m", "exec", "./...", "--workspace", "--all",
-}  # fmt: skip
+_RUNNERS = frozenset((
+    "npm", "pnpm", "yarn", "bun", "make", "just", "task", "run", "run-script", "cargo", "go", "mix", "gradle",
+    "./gradlew", "mvn", "./mvnw", "dotnet", "npx", "uv", "poetry", "python", "python3", "-m", "exec", "./...",
+    "--workspace", "--all",
+))  # fmt: skip
 # Failures of the code that a run changes: the check that finds them did its work.
 _OF_CODE = frozenset(("check", "test_failure", "syntax", "build", "type_error"))
 # Without an error in common, so many red runs say that a check often finds something.
@@ -465,11 +465,6 @@ def _is_plain_task(command: str) -> bool:
         return False
     words = [word for word in given if word not in _RUNNERS and word[0] not in "-<"]
     return len(words) < 2 and _PLAIN_TASKS.issuperset(words)
-
-
-def is_own_task(command: str) -> bool:
-    """Say whether a command runs a task that the project defines."""
-    return command.split()[0] in _RUNS_OWN_TASKS
 
 
 def _is_code(error: str) -> bool:

@@ -103,18 +103,27 @@ def normal_text(text: str) -> str:
     return " ".join(without_paths(text).casefold().replace('"', "").replace("'", "").split())
 
 
+def _carries_out(event: Event, remedy: str) -> bool:
+    """Say whether a call has the words of a command in their order: in another they may be what failed."""
+    known = remedy_words(remedy)
+    wanted = [word for word in remedy.split() if word in known]
+    words = iter(event.text.split())
+    return bool(wanted) and (all(word in words for word in wanted) or known <= {*event.target.split()})
+
+
 def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     """Return the latest call that failed of those a lesson cites, and one that did what it advises.
 
     A wish cites no call: then it is the latest message in which it was said.
     """
     calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
-    advised = [remedy_words(remedy) for remedy in lesson.remedies]
     shown = [
         event
         for event in calls
+        # Behind a pipe a call that failed ends well.
         if not event.is_error
-        and any(words and words <= {*f"{event.text} {event.target}".split()} for words in advised)
+        and not (lesson.detail and lesson.detail in event.output)
+        and any(_carries_out(event, remedy) for remedy in lesson.remedies)
     ]
     # Of the runs that met it, one that overcame it shows most.
     runs = {event.run for event in shown}

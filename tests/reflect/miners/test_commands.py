@@ -118,6 +118,14 @@ def test_a_call_that_sends_its_caller_elsewhere_is_no_remedy() -> None:
     assert all("--status ready" not in " ".join(lesson.remedies) for lesson in learnt(*runs))
 
 
+def test_what_a_program_does_next_for_something_else_is_no_remedy() -> None:
+    refused = sh("wrap bun run test", "error: unrecognized subcommand 'bun'", 2)
+    runs = [
+        run(refused, sh("wrap git status", "nothing to commit"), name=f"run-{number}") for number in range(3)
+    ]
+    assert all("git" not in " ".join(lesson.remedies) for lesson in learnt(*runs))
+
+
 def test_another_script_is_another_lesson() -> None:
     first, second = _not_runnable("scripts/build.sh", "run-1"), _not_runnable("scripts/deploy.sh", "run-2")
     lesson = one(first, second)

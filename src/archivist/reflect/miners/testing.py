@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
+from archivist.lessons.quarantine import is_plain_name
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
@@ -48,11 +49,14 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         check = case.key.rpartition(f"|{FailureKind.CHECK}:")[2]
         remedy = case.best_remedy(RemedyKind.STEP)
         is_commit = check == "git commit"
+        helped = sum(runs for each, runs in case.remedies if remedy and each.change == remedy.change)
+        # A commit is refused for many reasons: what mends the style does nothing about types.
+        remedy = None if is_commit and 2 * helped < case.runs else remedy
         if not remedy and not is_commit:
             # That checks find faults in new code needs no saying.
             continue
         kinds = [kind for kind, runs in case.subjects.items() if runs > 1 and kind not in _NO_KIND][:3]
-        found = f" ({format_list(kinds)})" if kinds else ""
+        found = f" ({format_list(kinds)})" if kinds and not (is_commit and remedy) else ""
         action = advice(remedy) if remedy else "run the project's checks before you commit"
         # What only checks and what mends may be one program.
         is_same = remedy is not None and remedy.text.startswith(check) and is_informative(case.command)
@@ -64,7 +68,7 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
             material,
             case,
             f"{material.name}: {problem}: {action}",
-            rule=format_rule(f"{code(check)} is to be run in {material.name}", action) if remedy else "",
+            rule=format_rule(f"{name} is to be run in {material.name}", action) if remedy else "",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TEST_STRATEGY,
             words=("checks", check),
@@ -119,8 +123,8 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         is_sure = case.tasks > 1
         if case.kind is FailureKind.TEST_FAILURE and test.startswith("test"):
             what = f"{code(test)} fails"
-        elif case.places:
-            what = f"tests under {format_list([code(folder) for folder in case.places[:2]])} fail"
+        elif places := [code(folder) for folder in case.places if is_plain_name(folder)]:
+            what = f"tests under {format_list(places[:2])} fail"
         else:
             what = "its tests fail"
         since = (
