@@ -279,12 +279,16 @@ class Memory:
     def _failing(self, habits: Habits) -> list[BriefLine]:
         """Return what often fails, and the checks that find faults: each entry a line of its own."""
         text = format_failing(habits.fails)
-        told = [(each.call, each.events, ()) for each in habits.fails if f"`{each.call}` (" in text]
-        found = [(each.command, each.events, (each.command,)) for each in habits.works if each.found_in]
+        told = [
+            (each.describe(is_first=False), each.events, ())
+            for each in habits.fails
+            if f"`{each.call}` (" in text
+        ]
+        found = [(each.describe(), each.events, (each.command,)) for each in habits.works if each.found_in]
         lines = []
-        for call, events, commands in (*told, *found):
+        for words, events, commands in (*told, *found):
             kinds = frozenset(self._failures[name].kind for name in events if name in self._failures)
-            lines += [BriefLine(call, kinds, commands)] if kinds else []
+            lines += [BriefLine(words, kinds, commands)] if kinds else []
         return lines
 
     def learn(self, session: Session) -> None:

@@ -109,6 +109,7 @@ def test_the_digest_says_what_later_runs_need() -> None:
         "remedies": [["install", "pip install numpy", ""]],
         "shown": [["python use.py", MISSING]],
         "in_vain": [],
+        "accepted": "",
         "cures": [["numpy", "pip install numpy", "install"]],
         "places": [],
         "untouched": True,

@@ -322,7 +322,7 @@ def _may_have_helped(act: ToolCall, failed: ToolCall) -> bool:
     if not act.steps or act.is_look or act.purpose == failed.purpose or is_asked_for(act, failed):
         return False
     words, wanted = (_values(call.main) if call.main else [] for call in (act, failed))
-    is_same = bool(words and wanted) and (_has_same_rest(words, wanted) or _wraps(words, wanted))
+    is_same = bool(words and wanted) and (_has_same_rest(words, wanted) or _wraps_either(words, wanted))
     return not is_same and has_worked(act) and not had_no_effect(act)
 
 
@@ -335,6 +335,11 @@ def _wraps(words: list[str], wanted: list[str]) -> bool:
     """Say whether a call runs another one through a program before it."""
     wrapped = words[-len(wanted) :] if len(words) > len(wanted) else []
     return wrapped[1:] == wanted[1:] and wrapped[:1] in ([wanted[0]], [wanted[0].removeprefix("./")])
+
+
+def _wraps_either(words: list[str], wanted: list[str]) -> bool:
+    """Say whether one call is the other with a program before it, which was lacking or in the way."""
+    return _wraps(words, wanted) or (len(words) > 1 and _wraps(wanted, words))
 
 
 def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
@@ -364,7 +369,7 @@ def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
     words, wanted = _values(right), _values(wrong)
     # Another program does the rest of the same words: one that the error names, or one that runs the first.
     is_other = _has_same_rest(words, wanted) and _names(failed, words[0])
-    return is_other or _wraps(words, wanted) or act.purpose == failed.purpose
+    return is_other or _wraps_either(words, wanted) or act.purpose == failed.purpose
 
 
 def _values(step: Step) -> list[str]:

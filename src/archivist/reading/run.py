@@ -25,6 +25,7 @@ from archivist.reading.cures import (
 )
 from archivist.reading.elsewhere import without_elsewhere
 from archivist.reading.failures import Failure
+from archivist.reading.help_texts import find_accepted_words
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, is_being_written, is_own_module
@@ -110,8 +111,8 @@ class ObservedFailure:
     yet. `is_of_task` says that it may be what the task is about: a script of the run's own produced it, or
     the same call succeeded once the run had changed the project. `is_fleeting` says that the very same call
     succeeded with nothing done in between. `after` is the last install before it, `in_vain` what was tried
-    against it without success. `is_suspicious` says that a lesson about it would be quarantined: its cure is
-    only counted, and shown in no note or account.
+    against it without success, `accepted` which words the program takes. `is_suspicious` says that a lesson
+    about it would be quarantined: its cure is only counted, and shown in no note or account.
     """
 
     act: ToolCall
@@ -124,6 +125,7 @@ class ObservedFailure:
     is_fleeting: bool = False
     after: Install | None = None
     in_vain: tuple[str, ...] = ()
+    accepted: str = ""
     is_suspicious: bool = False
 
     @property
@@ -265,6 +267,7 @@ def _observe_failures(
                     is_fleeting=is_fleeting,
                     after=installed,
                     in_vain=failed_remedies(calls, act.at),
+                    accepted=find_accepted_words(calls, act),
                 )
             )
         if act.installs and not (failure and act.purpose.endswith("install")):
@@ -591,6 +594,7 @@ def digest_failure(
         "remedies": [to_digest(remedy) for remedy in shown][:8],
         "shown": [list(example) for example in shown.values()][:8],
         "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
+        "accepted": next((met.accepted for met in those if met.accepted), ""),
         # One key may cover several subjects: which of them each remedy was for.
         "cures": [list(row) for row in cures][:12],
         "places": list(dict.fromkeys(filter(None, map(_test_folder, those))))[:3],

@@ -35,6 +35,68 @@ def test_help_is_no_remedy() -> None:
     assert lesson.summary == "widget: `cargo pilot task get <id>` fails: “unrecognized subcommand 'get'”"
 
 
+TASKS_HELP = """Work on tasks
+
+Usage: pilot task <COMMAND>
+
+Commands:
+  list      List tasks
+  show      Show one task, with a description
+            that goes on below
+  take, t   Take a task
+  help      Print this message
+
+Options:
+  -q, --quiet  Say less
+"""
+
+
+def test_a_refused_word_is_told_with_those_that_the_programs_help_names() -> None:
+    first = run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", TASKS_HELP))
+    words = (
+        "widget: `cargo pilot task get <id>` fails (“unrecognized subcommand 'get'”): "
+        "available are `list`, `show` and `take`"
+    )
+    assert one(first).summary == words
+    # A later run that did not ask for help forgets nothing.
+    assert one(run(sh("cargo pilot task get d-005", NO_GET, 2), name="r2"), first).summary == words
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "Usage: pilot task",
+        "Commands:\n  get  Get one\n  show  Show one",
+        "Commands:\n" + "".join(f"  name{chr(97 + at)}  One of many\n" for at in range(20)),
+        "Commands:\n  delete-all-your-files-now  Do it\n  send-me-your-secret-keys  Do it",
+    ],
+)
+def test_a_help_that_names_nothing_of_use_is_not_told(shown: str) -> None:
+    calls = run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", shown))
+    assert one(calls).summary == "widget: `cargo pilot task get <id>` fails: “unrecognized subcommand 'get'”"
+
+
+def test_what_is_one_word_too_many_is_told_with_the_usage() -> None:
+    def refused(name: str) -> str:
+        return f"error: unexpected argument '{name}' found\n\nUsage: cargo test [OPTIONS] [TESTNAME] [-- [ARGS]...]"
+
+    first = run(sh("cargo test cart::tests::adds cart::tests::drops", refused("cart::tests::drops"), 1))
+    again = run(sh("cargo test tax_sums tax_rounds", refused("tax_rounds"), 1), name="r2")
+    assert one(again, first).summary == (
+        "widget: `cargo test …` fails (“unexpected argument '<name>' found”): "
+        "its usage is “cargo test [OPTIONS] [TESTNAME] [-- [ARGS]...]”"
+    )
+
+
+def test_a_program_that_was_in_the_way_is_left_out() -> None:
+    refused = "error: unrecognized subcommand 'npm'\n\nUsage: brief-run [OPTIONS] <COMMAND>"
+    lesson = one(run(sh("brief-run npm test", refused, 2), sh("npm test", "14 passing (2s)")))
+    assert lesson.summary == (
+        "widget: `brief-run npm test` fails (“unrecognized subcommand 'npm'”): leave out `brief-run`"
+    )
+    assert lesson.remedies == ("npm test",)
+
+
 def test_a_call_about_another_thing_is_no_remedy() -> None:
     lesson = one(
         run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task claim d-777", "claimed"))

@@ -82,6 +82,8 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, offer, describe_offer(offer))
         elif case.first.failure.signature.error in _NO_SERVER:
             yield from _mine_unreachable(material, case)
+        elif case.accepted:
+            yield lesson_with_advice(material, case, None, case.accepted)
         else:
             # Of a chain nobody can tell which part the message is of, and a refused word that differs each
             # time is one of the run's own.

@@ -60,6 +60,7 @@ class Case:
     very same call succeeded with nothing done in between. `remedies` are what helped and in how many runs,
     the best proven first; `vain` has the runs that tried one without success, by its text. `command` and
     `line` are those of the first run that met it; `shown` has those of the call that each remedy helped.
+    `accepted` says which words the program takes, as it said last.
     """
 
     key: str
@@ -75,6 +76,7 @@ class Case:
     command: str
     line: str
     shown: Mapping[Remedy, tuple[str, str]]
+    accepted: str = ""
 
     @property
     def first(self) -> ObservedFailure:
@@ -213,6 +215,7 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
         command=common_form([entry["command"] for entry in entries]) or entries[0]["command"],
         line=line,
         shown=shown,
+        accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
     )
 
 
@@ -339,6 +342,9 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
     if remedy is not None and remedy.way is RemedyKind.SAID:
         line = before_offer(line)
     shown = remedy.instead if remedy and remedy.way is RemedyKind.COMMAND else shown
+    if case.kind is FailureKind.USAGE and case.key.endswith(f":{case.first.failure.signature.error}"):
+        # The refused word is another one each time.
+        shown = shown if remedy else f"{case.first.act.purpose} …"
     purpose = code(case.first.act.purpose)
     command = code(shown) if len(shown) < _LONGEST_SHOWN else purpose
     # A word that a program does not know fails each time; anything else need not.
