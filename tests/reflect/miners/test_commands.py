@@ -78,7 +78,8 @@ def test_a_help_that_names_nothing_of_use_is_not_told(shown: str) -> None:
 
 def test_what_is_one_word_too_many_is_told_with_the_usage() -> None:
     def refused(name: str) -> str:
-        return f"error: unexpected argument '{name}' found\n\nUsage: cargo test [OPTIONS] [TESTNAME] [-- [ARGS]...]"
+        usage = "Usage: cargo test [OPTIONS] [TESTNAME] [-- [ARGS]...]"
+        return f"error: unexpected argument '{name}' found\n\n{usage}"
 
     first = run(sh("cargo test cart::tests::adds cart::tests::drops", refused("cart::tests::drops"), 1))
     again = run(sh("cargo test tax_sums tax_rounds", refused("tax_rounds"), 1), name="r2")
