@@ -220,6 +220,18 @@ def test_keys_alone_find_and_forget_a_lesson(visitor: Visitor, small: Served) ->
     page.get_by_text("Forgotten: no run").wait_for()
 
 
+def test_a_chosen_row_stays_chosen_when_the_list_is_updated(visitor: Visitor, small: Served) -> None:
+    with Bank.open(small.folder, actor=ADA) as bank:
+        name = bank.lessons.add("Quokkas rest under the jetty").short_id
+        page, keys = visitor.go("/lessons?q=quokkas"), visitor.page.keyboard
+        keys.press("j")
+        bank.lessons.add("Quokkas are counted in spring")
+    page.get_by_text("counted in spring").wait_for()
+    assert page.locator("[data-at]", has_text="under the jetty").count() == 1
+    keys.press("Enter")
+    page.wait_for_url(f"**/lessons/{name}")
+
+
 def test_texts_of_the_bank_are_shown_as_texts(visitor: Visitor, small: Served) -> None:
     with Bank.open(small.folder, actor=ADA) as bank:
         name = bank.lessons.add(f"Hostile {HOSTILE}", rule=HOSTILE, tags=["<b>tag</b>"]).short_id

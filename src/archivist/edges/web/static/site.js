@@ -10,9 +10,22 @@ async function fetchPart(url, id, signal) {
 
 function swap(id, part) {
   const old = document.getElementById(id);
-  if (!old || !part || old.innerHTML === part.innerHTML) return;
+  if (!old || !part) return;
+  // The chosen row stays chosen: an update must not take the focus from who walks through a list by keys.
+  const row = old.querySelector("[data-at]");
+  const link = row?.querySelector("a")?.getAttribute("href");
+  const hadFocus = row?.contains(document.activeElement);
+  row?.removeAttribute("data-at");
+  if (old.innerHTML === part.innerHTML) {
+    row?.setAttribute("data-at", "");
+    return;
+  }
   old.replaceChildren(...part.childNodes);
   watchAll(old);
+  const same = link && old.querySelector(`a[href="${CSS.escape(link)}"]`);
+  if (!same) return;
+  same.closest("li, tr")?.setAttribute("data-at", "");
+  if (hadFocus) same.focus({ preventScroll: true });
 }
 
 function watchSearch(form) {
@@ -73,7 +86,6 @@ function watchChanges() {
 }
 
 function watchKeys() {
-  let at = -1;
   addEventListener("keydown", (event) => {
     const isTyping = event.target.closest("input, textarea, select, [contenteditable]");
     if (isTyping || event.metaKey || event.ctrlKey || event.altKey) return;
@@ -85,8 +97,9 @@ function watchKeys() {
     if (event.key !== "j" && event.key !== "k") return;
     const rows = [...document.querySelectorAll("[data-keys] > li, main tbody > tr")];
     if (!rows.length) return;
-    rows[at]?.removeAttribute("data-at");
-    at = Math.min(rows.length - 1, Math.max(0, at + (event.key === "j" ? 1 : -1)));
+    const before = rows.findIndex((row) => row.hasAttribute("data-at"));
+    rows[before]?.removeAttribute("data-at");
+    const at = Math.min(rows.length - 1, Math.max(0, before + (event.key === "j" ? 1 : -1)));
     rows[at].setAttribute("data-at", "");
     const link = rows[at].querySelector("a, summary");
     (link ?? rows[at]).focus();
