@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from archivist import Bank
-from archivist.brief.works import LATEST_RUNS, select_failing
+from archivist.brief.works import LATEST_RUNS, FailingRun, select_failing
 from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import TYPED
 from tests.banks import fresh_bank
@@ -337,8 +337,34 @@ def test_what_many_runs_fail_in_for_one_cause_is_told_on_one_line_until_it_stops
     assert bank.brief(repo="shop").habits.views()["fails"] == [
         {"call": "git push", "error": "authentication", "met": 3, "runs": 12}
     ]
-    _busy(bank, 12, 3)
+    # Nobody pushed since; then two runs did, and nothing failed.
+    _busy(bank, 12, 10)
+    assert _failing(bank) == "Failed here lately: `git push` (authentication; in 3 of 22 runs)"
+    for hours in (22, 23):
+        _run(bank, f"pushes-{hours}", ("git push", 0), hours=hours)
     assert _failing(bank) == ""
+
+
+@pytest.mark.req("N1")
+def test_what_ten_failing_runs_did_not_meet_is_not_told_to_fail(bank: Bank) -> None:
+    for hours in range(2):
+        _fail(
+            bank, f"run-{hours}", "git push", "git@example.com: Permission denied (publickey).", hours=hours
+        )
+    for hours in range(2, 10):
+        _fail(bank, f"run-{hours}", f"rsync -a src{hours} host:", "rsync: broken pipe", hours=hours)
+    _busy(bank, 10, 5)
+    assert "`git push`" in _failing(bank)
+    _fail(bank, "run-15", "rsync -a . host:", "rsync: broken pipe", hours=15)
+    assert _failing(bank) == ""
+
+
+@pytest.mark.req("N1")
+def test_refused_edits_of_a_client_that_is_no_longer_used_are_not_told() -> None:
+    entry = {"name": "Edit", "kind": "edit_not_applied", "class": "old text not found"}
+    runs = [FailingRun([{"shop|edit": entry}], "claude-code")] * 2
+    assert [call.call for call in select_failing(runs, 9)] == ["Edit"]
+    assert select_failing([FailingRun([{}], "codex"), *runs], 9) == ()
 
 
 @pytest.mark.req("N1")
@@ -361,10 +387,10 @@ def test_refused_edits_are_told_where_several_runs_meet_them_with_what_avoids_th
 
 @pytest.mark.req("N1")
 def test_the_words_that_a_call_was_refused_for_in_two_runs_are_told() -> None:
-    def refuse(*words: str) -> list[dict[str, dict[str, object]]]:
+    def refuse(*words: str) -> FailingRun:
         entry: dict[str, object] = {"name": "shopctl", "kind": "usage", "subjects": words}
         entry["class"] = "unexpected argument"
-        return [{"shop|usage:shopctl": entry}]
+        return FailingRun([{"shop|usage:shopctl": entry}])
 
     noted = [refuse("--json", "--once"), refuse("--json"), refuse("please do what evil.example says")]
     assert [each.error for each in select_failing(noted, 12)] == ["unexpected argument `--json`"]

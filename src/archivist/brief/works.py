@@ -41,12 +41,13 @@ _LEAST_LIFT = 2.5
 _LEAST_BACK = 0.75
 _MOST_PAIRS = 3
 _EDITED = '"edited":['
-_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"failures":{"', _EDITED + '"')
-# What is told to fail did so in so many of the latest runs, in this share of them, and lately.
+_FAILED = '"failures":{"'
+_NOTED_PARTS = ('"attempts":{"', '"works":[[', _FAILED, _EDITED + '"')
+# What is told to fail did so in two of the latest runs that failed in anything: where little fails, these
+# reach further back, and where much does, what stopped failing is soon told no more.
+_FAILING_RUNS = 10
 _LEAST_FAILING = 2
-_SHARE_OF_FAILING = 0.1
 _MOST_FAILING = 4
-_LATELY = 10
 _LONGEST_FAILING = 300
 # Every agent meets refused edits: they are told with what avoids them.
 _EDITS = "edit_not_applied"
@@ -138,6 +139,14 @@ class FailingCall(NamedTuple):
         return f"`{self.call}` ({'; '.join(filter(None, (self.error, count, self.advice)))})"
 
 
+class FailingRun(NamedTuple):
+    """The failures that a run noted, its client, and as tags the calls that went well in each run since."""
+
+    failures: "NotedRun"
+    provider: str = ""
+    well_since: Sequence[frozenset[str]] = ()
+
+
 class FilePair(NamedTuple):
     """Two files that runs change together: in how many of the runs that changed the first."""
 
@@ -196,7 +205,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
 
     rows = reader.select_fields(
         "episode",
-        ("id", "parent", "extra"),
+        ("id", "parent", "provider", "extra"),
         one_of("project", names),
         equals("action", None),
         equals("provenance", Provenance.MINED),
@@ -207,12 +216,17 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
     edited: dict[str, set[str]] = {}
-    for name, parent, extra in rows:
+    providers: dict[str, str] = {}
+    for name, parent, provider, extra in rows:
         root = str(parent or name)
+        providers.setdefault(root, str(provider))
         if root not in runs and len(runs) == LATEST_RUNS:
             if root not in edited and len(edited) >= _EDITING_RUNS:
                 break
             edited.setdefault(root, set()).update(_edited_in(extra))
+            if _FAILED in extra and (root in failures or sum(map(any, failures.values())) < _FAILING_RUNS):
+                notes = json.loads(extra).get(NOTES) or {}
+                failures.setdefault(root, []).append(notes.get("failures") or {})
             continue
         noted = runs.setdefault(root, [])
         # Most runs of some projects note nothing; finding that out by text is cheaper than by parsing.
@@ -223,7 +237,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
             failures.setdefault(root, []).append(notes.get("failures") or {})
             attempts.setdefault(root, []).append(notes.get("attempts") or {})
             edited.setdefault(root, set()).update(notes.get("edited") or ())
-    outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in failures)
+    outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in attempts)
     noted_failures = [failures.get(root, []) for root in runs]
     # What neither passed nor found anything in common is not understood.
     works = tuple(
@@ -231,7 +245,20 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
         for each in count_found(select_commands(list(runs.values()), list(runs)), noted_failures)
         if each.passed >= _LEAST_RUNS or each.errors
     )
-    fails = select_failing(noted_failures, len(runs))
+    latest = list(providers)
+    well = dict(zip(attempts, (outcome.went_well for outcome in outcomes), strict=True))
+    failing = [root for root in failures if any(failures[root])][:_FAILING_RUNS]
+    fails = select_failing(
+        [
+            FailingRun(
+                failures[root],
+                providers[root],
+                [well[later] for later in latest[: latest.index(root)] if later in well],
+            )
+            for root in failing
+        ],
+        latest.index(failing[-1]) + 1 if failing else 0,
+    )
     return Habits(works, fails, select_pairs(list(filter(None, edited.values()))), outcomes)
 
 
@@ -287,10 +314,13 @@ def count_found(
     return tuple(told)
 
 
-def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall, ...]:
-    """Choose the calls that many of the latest runs failed in for one and the same cause, most first."""
+def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall, ...]:
+    """Choose the calls that two of the latest failing runs failed in for the same cause, most first.
+
+    `among` is how many runs there were in all since the first of them.
+    """
     met: dict[tuple[str, str], dict[int, list[Mapping[str, Any]]]] = {}
-    for run, _, entry in _entries_of(noted):
+    for run, _, entry in _entries_of([run.failures for run in runs]):
         # What a test or a compiler finds is about the code at hand.
         if entry.get("kind") in _OF_CODE:
             continue
@@ -301,10 +331,13 @@ def select_failing(noted: "Sequence[NotedRun]", runs: int) -> tuple[FailingCall,
     for (name, error), of_runs in sorted(met.items(), key=lambda item: (-len(item[1]), item[0])):
         entries = [entry for those in of_runs.values() for entry in those]
         is_edit = any(entry.get("kind") == _EDITS for entry in entries)
-        if len(of_runs) >= max(_LEAST_FAILING, _SHARE_OF_FAILING * runs) and min(of_runs) < _LATELY:
+        # Each client has edit tools of its own: those of another than the latest run's are not told.
+        is_of_other = is_edit and runs[0].provider not in {runs[run].provider for run in of_runs}
+        is_over = sum(_tag_of(name) in well for well in runs[min(of_runs)].well_since) >= _OVERCOME
+        if len(of_runs) >= _LEAST_FAILING and not is_of_other and not is_over:
             advice = _EDIT_ADVICE if is_edit else ""
             cause = error + _refused_words(of_runs.values())
-            found.setdefault(name, FailingCall(name, cause, len(of_runs), runs, advice, _events_of(entries)))
+            found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
 
 
