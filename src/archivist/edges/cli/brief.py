@@ -86,7 +86,7 @@ def brief(
     as_json = as_json or form == "json"
     if lead is None:
         print_brief(None, None, as_json)
-        _say_what_is_missing(None, is_named=bool(session.bank_path))
+        say_what_is_missing(None, is_named=bool(session.bank_path))
         return
     if error is not None:
         asked = {name: fields[name] for name in ("tool", "repo", "run")}
@@ -103,7 +103,7 @@ def brief(
         request, global_bank = request._replace(run=""), None
     rendered = lead.brief(request, global_bank=global_bank)
     print_brief(lead, rendered, as_json)
-    _say_what_is_missing(lead, rendered, request, is_named=bool(fields["repo"]))
+    say_what_is_missing(lead, rendered, request)
     if explain:
         for line in lead.briefs.explain_selection(rendered, request):
             note(line)
@@ -145,20 +145,22 @@ def _check_usage(
             )
 
 
-def _say_what_is_missing(
+def say_what_is_missing(
     bank: Bank | None, rendered: Any = None, *request: Any, is_named: bool = False
 ) -> None:
-    """Count what was withheld, and tell a person who looks why nothing was printed, if nothing was.
+    """Count what was withheld, and say on stderr why nothing was printed, if nothing was.
 
-    Whoever named the bank or the repository is told in any case: the name may be wrong.
+    Without a bank only a person who looks is told, and whoever named the bank: the name may be wrong.
     """
     for count in (rendered.count_stale(), rendered.count_crowded()) if rendered is not None else ():
         if count:
             note(count)
-    if (rendered is not None and rendered.text) or not (is_named or sys.stderr.isatty()):
+    if rendered is not None and rendered.text:
         return
-    reason = _NO_BANK if bank is None else bank.briefs.explain_empty(rendered, *request)
-    note(f"nothing to tell: {reason}")
+    if bank is not None:
+        note(f"nothing to tell: {bank.briefs.explain_empty(rendered, *request)}")
+    elif is_named or sys.stderr.isatty():
+        note(f"nothing to tell: {_NO_BANK}")
 
 
 def parse_form(form: str | None) -> str | None:

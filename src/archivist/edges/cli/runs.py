@@ -14,7 +14,7 @@ from archivist.brief.select import BriefRequest, RenderedBrief
 from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.edges.cli import options
-from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief
+from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief, say_what_is_missing
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
@@ -92,6 +92,8 @@ def start(
     if not run_id:
         note(f"run: {name}")
     print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
+    if bank is not None and brief is not None:
+        say_what_is_missing(bank, brief, request)
 
 
 @options.command(run)
