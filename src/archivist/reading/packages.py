@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
+from archivist.reading.evasions import only_shows
 from archivist.reading.shell import Step
 from archivist.reading.wording import base_name, relative_path
 
@@ -91,8 +92,8 @@ class Install(NamedTuple):
 
 
 def is_install(step: Step) -> bool:
-    """Say whether a step installs something."""
-    return step.name in _INSTALL_STEPS
+    """Say whether a step installs something; `cargo install --list` only shows what is there."""
+    return step.name in _INSTALL_STEPS and not only_shows(step)
 
 
 def installs(steps: Iterable[Step]) -> tuple[Install, ...]:

@@ -36,3 +36,14 @@ def test_a_bare_fact_is_told_when_two_runs_met_it_and_weighs_little() -> None:
 
 def test_a_name_that_nobody_types_is_none() -> None:
     assert learnt(run(sh("cd src && make", "bash: command not found: __zoxide_z", 127))) == []
+
+
+def test_a_list_of_what_is_installed_brings_no_command() -> None:
+    lessons = learnt(
+        run(
+            sh("shellcheck build.sh", "zsh: command not found: shellcheck", 127),
+            sh("cargo install --list | rg '^cross '", "cross v0.2.5:"),
+            sh("mise x shellcheck -- shellcheck build.sh", "checked"),
+        )
+    )
+    assert not any("cargo install" in f"{each.summary} {each.rule} {each.remedies}" for each in lessons)
