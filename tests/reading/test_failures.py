@@ -397,3 +397,13 @@ def test_ten_kilobytes_are_read_in_well_under_a_millisecond() -> None:
         detect_failure("bash", "pytest | tail -300", 0, False, output)
     # Measured at a quarter of a millisecond; the bound leaves room for slow machines.
     assert (time.process_time() - start) / 50 < 0.003
+
+
+def test_of_a_chain_the_step_failed_whose_usage_is_printed() -> None:
+    output = (
+        "    Checking widget v0.1.0\n    Finished dev profile\n"
+        "error: unexpected argument 'beta' found\n\nUsage: cargo test [OPTIONS] [TESTNAME] [-- [ARGS]...]\n"
+    )
+    found = detect_failure("Bash", "cargo check --all && cargo test alpha beta", 1, True, output)
+    assert found is not None
+    assert found.signature.program == "cargo test"

@@ -88,6 +88,7 @@ _FRAMEWORK_SCRIPTS = frozenset(("manage.py", "setup.py"))
 _INLINE = ("<string>", "<stdin>")
 # Failures whose message is the same for every resource; the key needs the resource too.
 _ABOUT_RESOURCES = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
+_USAGE_LINE = lazy_pattern(r"(?im)^\s{0,8}usage:[ \t]{1,4}([^\n]{1,200})")
 _INSTALLED = lazy_pattern(
     r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen"
 )
@@ -141,13 +142,18 @@ def detect_failure(
         clue = _clue_by_output(steps, exit_code, text)
     if clue is None:
         return None
-    step = _blamed_step(steps, clue)
+    step = _blamed_step(steps, clue, text)
     return _make_failure(step_purpose(step) if step else "", clue, steps)
 
 
-def _blamed_step(steps: tuple[Step, ...], clue: Clue) -> Step | None:
+def _blamed_step(steps: tuple[Step, ...], clue: Clue, text: str) -> Step | None:
     """Return the step that an error names, if it names one of several; else the one that the line is for."""
     working = [step for step in steps if not step.is_filter and not is_preparation(step)]
+    if clue.kind is FailureKind.USAGE and len(working) > 1 and (usage := _USAGE_LINE.search(text)):
+        # Who prints how it is used was used wrongly.
+        used = [step for step in working if f"{usage[1]} ".startswith(f"{step.name} ")]
+        if len({step.name for step in used}) == 1:
+            return used[0]
     words = {step: (step.subcommand or step.program).rsplit(" ", 1)[-1] for step in working[:_MOST_STEPS]}
     named = [
         step
