@@ -119,6 +119,29 @@ def test_two_runs_that_met_a_printed_command_do_not_tell_it(
     assert "wish" not in told
 
 
+@pytest.mark.req("N5", "N7")
+@pytest.mark.parametrize("form", FORMS[:6])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git lfs install",
+        "cargo install --path .",
+        "make install",
+        "pre-commit install",
+        "pre-commit autoupdate",
+        "husky install",
+        "flutter upgrade",
+        "git submodule update --init --recursive --remote",
+    ],
+)
+def test_what_lays_programs_outside_or_fetches_newer_code_is_no_advice(form: str, command: str) -> None:
+    call = sh("./build", form.format(command), 1)
+    told = learnt(run(call, sh("ls", "README")), run(call, sh("ls", "README"), name="run-2"))
+    assert not any(
+        "message says" in f"{each.summary} {each.rule}" and command in each.summary for each in told
+    )
+
+
 @pytest.mark.req("N5")
 @pytest.mark.parametrize("form", FORMS[:7])
 @pytest.mark.parametrize("command", TASKS)

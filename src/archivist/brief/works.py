@@ -247,18 +247,15 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     )
     latest = list(providers)
     well = dict(zip(attempts, (outcome.went_well for outcome in outcomes), strict=True))
-    failing = [root for root in failures if any(failures[root])][:_FAILING_RUNS]
-    fails = select_failing(
-        [
-            FailingRun(
-                failures[root],
-                providers[root],
-                [well[later] for later in latest[: latest.index(root)] if later in well],
-            )
-            for root in failing
-        ],
-        latest.index(failing[-1]) + 1 if failing else 0,
-    )
+    failing = {
+        at: FailingRun(
+            failures[root], providers[root], [well[later] for later in latest[:at] if later in well]
+        )
+        for at, root in enumerate(latest)
+        if any(failures.get(root, ()))
+    }
+    counted = list(failing)[:_FAILING_RUNS]
+    fails = select_failing([failing[at] for at in counted], counted[-1] + 1 if counted else 0)
     return Habits(works, fails, select_pairs(list(filter(None, edited.values()))), outcomes)
 
 

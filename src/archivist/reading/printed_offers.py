@@ -334,6 +334,11 @@ def _is_plain_call(program: str, given: Sequence[str]) -> bool:
     names = [word for word in given if not word.startswith("-") and word not in own]
     if not all(map(_FLAG.fullmatch, flags)):
         return False
+    verb = names[0] if names else ""
+    if (verb == "install" and program in tables.INSTALLS_OUTSIDE) or (
+        verb in ("upgrade", "self-update") and program in tables.UPGRADES_ITSELF
+    ):
+        return False
     if program in tables.OWN_TASKS or not names:
         return len(names) <= _MOST_TASKS and all(map(_TASK_NAME.fullmatch, names))
     verb, *objects = names

@@ -513,6 +513,10 @@ TASK_VERBS = _words(
     " mod vet clippy doc bench verify package assemble compose up db prepare dedupe update use"
     " dependency dep deps deps.get ecto.migrate db:migrate db:setup db:create build_runner pub get"
 )
+# Where these are told to install, they lay programs or hooks outside of the project's files; the others upgrade
+# themselves.
+INSTALLS_OUTSIDE = OWN_TASKS | _words("cargo go stack cabal dart xcodebuild")
+UPGRADES_ITSELF = _words("flutter dart bun mise asdf nvm pnpm yarn npm pip uv poetry")
 TASK_RUNS = _words("run run-script")
 # Programs whose `run` starts a task of the project; that of the others, and `exec`, starts any program.
 RUNS_TASKS = OWN_TASKS | _words("npm pnpm yarn bun mise nx turbo lerna composer")
@@ -526,11 +530,11 @@ FAR_REACHING = _words(
     "destroy delete del remove rm rmi drop purge prune wipe erase reset nuke uninstall terminate kill stop"
     " down flush flushall flushdb truncate unlink unload forget gc rollback revoke disable deploy publish"
     " unpublish release submit upload push promote force yes approve approval prompts confirm admin prod"
-    " production privileged expunge refresh skip zero clear noinput amend"
+    " production privileged expunge refresh skip zero clear noinput amend autoupdate remote"
 )
 GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")
 GIT_OBJECTS = _words(
-    ". -A -u origin upstream main master develop HEAD pop apply update install pull fetch origin/main"
+    ". -A -u origin upstream main master develop HEAD pop apply update pull fetch origin/main"
     " origin/master upstream/main"
 )
 # Python's modules that a message may tell to run.

@@ -101,7 +101,7 @@ def test_an_install_that_brings_a_broken_module_is_no_remedy() -> None:
 def test_without_an_install_that_helped_no_command_is_guessed() -> None:
     lesson = one(run(sh("python use.py", no_module("numpy"), 1), sh("python other.py", "done")))
     assert lesson.rule == ""
-    assert lesson.summary == "widget: `numpy` is not installed"
+    assert lesson.summary == "widget: “numpy” is not installed"
 
 
 def _no_node_module(name: str) -> str:

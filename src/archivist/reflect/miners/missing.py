@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
+from archivist.lessons.quarantine import is_plain_name
 from archivist.reading.command_risks import text_risk
 from archivist.reading.failures import Failure
 from archivist.reading.packages import (
@@ -90,7 +91,10 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
         if not command and step:
             yield lesson_with_advice(material, case, step, describe_remedy(case, step))
             continue
-        things = [f"{material.name} itself"] * bool(own) + [code(module) for module in needed[:_MOST_MODULES]]
+        names = (_name_of(module, is_typed=bool(command)) for module in needed[:_MOST_MODULES])
+        things = [*[f"{material.name} itself"] * bool(own), *filter(None, names)]
+        if not things:
+            continue
         are = "is" if len(things) == 1 else "are"
         missing = f"{format_list(things, most=_MOST_MODULES)} {are} not installed"
         where = "" if own else f"{material.name}: "
@@ -104,6 +108,16 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
             category=Category.INFRA,
             words=("install", *needed[:4]),
         )
+
+
+def _name_of(missing: str, *, is_typed: bool) -> str:
+    """Return the name of something missing as it is told; one that a program alone named, as a quotation.
+
+    A program may choose it, so one that is a sentence is not told.
+    """
+    if is_typed:
+        return code(missing)
+    return f"“{missing}”" if is_plain_name(missing) else ""
 
 
 def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
@@ -184,7 +198,10 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
         subject, remedy = case.first.failure.subject, _without_arguments(case)
         if not subject or subject.startswith(("_", "-", "$")) or (remedy is None and case.runs == 1):
             continue
-        missing = code(subject)
+        typed = (word.value for step in case.first.act.steps for word in step.words)
+        is_typed = subject in (*typed, *(remedy.text.split() if remedy else ()))
+        if not (missing := _name_of(subject, is_typed=is_typed)):
+            continue
         if remedy is None:
             summary, offer = f"{missing} is not installed where {material.name} runs", case.offer
             said = describe_offer(offer) if offer else ""
