@@ -242,6 +242,7 @@ class Bank:
         from shutil import copyfile
         from tempfile import TemporaryDirectory
 
+        from archivist.files.open import refuse_to_fill_disk
         from archivist.store.sqlite.check import find_planted
         from archivist.store.sqlite.store import SqliteStore
 
@@ -249,9 +250,10 @@ class Bank:
         with TemporaryDirectory(prefix="archivist-") as folder:
             copy = Path(folder) / FILE_NAME
             # What was changed last may be in the log alone.
-            for ending in ("", "-wal"):
-                if is_file(source := file.with_name(file.name + ending)):
-                    copyfile(source, copy.with_name(copy.name + ending))
+            sources = [file.with_name(file.name + ending) for ending in ("", "-wal")]
+            refuse_to_fill_disk([source for source in sources if is_file(source)], Path(folder))
+            for source in filter(is_file, sources):
+                copyfile(source, copy.with_name(source.name.replace(file.name, copy.name, 1)))
             digest = bank_digest(copy)
             if planted := find_planted(copy):
                 raise BankDamagedError(str(file), f"Archivist made no {planted}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from archivist.files.git import TOO_LONG, run_git
 from tests.commands import PROGRAM, Command
 
 LEVELS = 1000
@@ -146,3 +147,32 @@ def test_a_file_of_nothing_but_imports_is_measured_at_once(tmp_path: Path, text:
     before = _cpu_seconds()
     subprocess.run([PROGRAM, "workspace", "hot"], cwd=folder, check=False, capture_output=True)
     assert _cpu_seconds() - before < 4
+
+
+@pytest.mark.req("N5")
+def test_git_that_waits_for_a_pipe_is_waited_for_once(project: Path) -> None:
+    _make_repository(project)
+    os.mkfifo(project / "f")
+    with (project / ".git" / "config").open("a") as config:
+        config.write("[include]\n\tpath = ../f\n")
+    assert run_git(project, "status", timeout_s=0.5)[0] == TOO_LONG
+    begun = time.monotonic()
+    (project / "src").mkdir()
+    assert run_git(project / "src", "status", timeout_s=30)[0] == TOO_LONG
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.req("N5")
+def test_a_planted_bank_of_holes_is_not_copied(archivist: Command, project: Path) -> None:
+    _make_repository(project)
+    (project / ".archivist").mkdir()
+    with (project / ".archivist" / "memory.db").open("wb") as file:
+        file.write(b"SQLite format 3\0")
+        file.truncate(40 * 1024**3)
+    begun = _cpu_seconds()
+    for words in (("trust", "--show"), ("setup", "--yes")):
+        done = archivist(*words)
+        assert done.code != 0
+        assert "Traceback" not in done.err
+        assert "holes" in done.err
+    assert _cpu_seconds() - begun < 5

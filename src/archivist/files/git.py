@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import NamedTuple
 
 from archivist.errors import InputError
@@ -35,6 +36,9 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _TIMEOUT_S = 10.0
+# Where git did not answer, and when: a pipe that its settings include keeps it waiting for ever.
+_SILENT: dict[str, float] = {}
+_ASK_AGAIN_S = 60.0
 _FOLDER = ".archivist"
 _NAMED = 5
 # In a folder that git ignores as a whole, a `.gitignore` inside has no say.
@@ -47,7 +51,8 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
     """Return git's exit code and output in a folder; TOO_LONG where it takes longer, NOT_RUN without git."""
     import subprocess
 
-    if (timeout_s := git_time_left(folder, timeout_s)) <= 0:
+    top = next(iter(repositories_above(folder.absolute() / "_")), None)
+    if (timeout_s := git_time_left(folder, timeout_s)) <= 0 or _is_silent(str(top)):
         return TOO_LONG, b""
     settings = [word for setting in _HARMLESS for word in ("-c", setting)]
     verb, *rest = words
@@ -55,7 +60,7 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
     pathspecs = ("--literal-pathspecs",) if verb == "log" else ()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     # The repository's settings may name another folder for its files, where git would know none of these.
-    if top := next(iter(repositories_above(folder.absolute() / "_")), None):
+    if top:
         kept["GIT_WORK_TREE"] = str(top)
     try:
         done = subprocess.run(  # noqa: S603
@@ -67,10 +72,15 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
             check=False,
         )
     except subprocess.TimeoutExpired:
+        _SILENT[str(top)] = monotonic()
         return TOO_LONG, b""
     except (OSError, ValueError):
         return NOT_RUN, b""
     return done.returncode, done.stdout
+
+
+def _is_silent(top: str) -> bool:
+    return top in _SILENT and monotonic() - _SILENT[top] < _ASK_AGAIN_S
 
 
 def ask_git(folder: Path, *words: str) -> bytes | None:

@@ -9,6 +9,7 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +22,8 @@ MAX_TEXT_BYTES = 64 * 1024**2
 _SMALL_BYTES = 64 * 1024
 # What the user's own shell gives as a pipe.
 _OWN_PIPES = ("/dev/stdin", "/dev/fd/")
+# File systems that compress store a bank in a fourth of its size, never in so small a part.
+_MOST_SPARSE = 16
 # So many links Linux follows.
 _MOST_LINKS = 40
 LINK_OUT = "is a link that leaves its repository, and is not followed"
@@ -40,6 +43,27 @@ class MissingFileError(UnreadableError):
     def __init__(self, path: str | Path) -> None:
         hint = "check its name and the folder"
         super().__init__(path, "does not exist", hint, f"no such file: {str(path)!r}")
+
+
+def refuse_to_fill_disk(files: Iterable[Path], folder: Path) -> None:
+    """Raise UnreadableError for a file that is mostly holes, or too large to be copied into a folder.
+
+    An archive of some kilobytes can hold a file of terabytes that are not there.
+    """
+    from shutil import disk_usage
+
+    room = disk_usage(folder).free // 2
+    for file in files:
+        found = file.stat()
+        size = f"{found.st_size / 1e9:,.1f} GB"
+        # What is stored is counted in blocks of 512 bytes; Windows does not tell.
+        stored = getattr(found, "st_blocks", found.st_size) * 512
+        if found.st_size > MAX_TEXT_BYTES and found.st_size > _MOST_SPARSE * stored:
+            raise UnreadableError(file, f"is {size} of which most are holes", "no bank is such a file")
+        if found.st_size > room:
+            hint = "if it is yours, set TMPDIR to a larger disk"
+            raise UnreadableError(file, f"is too large to be copied: {size}", hint)
+        room -= found.st_size
 
 
 def real_path(path: str | Path) -> Path:

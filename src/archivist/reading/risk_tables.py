@@ -513,8 +513,7 @@ TASK_VERBS = _words(
     " mod vet clippy doc bench verify package assemble compose up db prepare dedupe update use"
     " dependency dep deps deps.get ecto.migrate db:migrate db:setup db:create build_runner pub get"
 )
-# Where these are told to install, they lay programs or hooks outside of the project's files; the others upgrade
-# themselves.
+# Told to install, these lay programs or hooks outside of the project's files; the others upgrade themselves.
 INSTALLS_OUTSIDE = OWN_TASKS | _words("cargo go stack cabal dart xcodebuild")
 UPGRADES_ITSELF = _words("flutter dart bun mise asdf nvm pnpm yarn npm pip uv poetry")
 TASK_RUNS = _words("run run-script")
