@@ -19,8 +19,8 @@ _UNSEEN = lazy_pattern(
 )
 # What a line of output cannot hold.
 _NOT_IN_NAMES = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-# Letters that are drawn as nothing: tags, the fillers of Hangul and the selectors of variants.
-_INVISIBLE = lazy_pattern("[\u115f\u1160\u3164\uffa0\U000e0000-\U000e01ef]+")
+# Letters that are drawn as nothing: spaces without width, tags, the fillers of Hangul, selectors of variants.
+_INVISIBLE = lazy_pattern("[\u200b\u2060\ufeff\u115f\u1160\u3164\uffa0\U000e0000-\U000e01ef]+")
 # Texts in which no rule finds a secret: the ids that clients give to sessions, short words such as domains
 # and roles, and paths of short names. A session that starts has often no others, and importing the rules
 # takes a hook 4 ms.

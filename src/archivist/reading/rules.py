@@ -413,7 +413,9 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
     ),
     K.GIT: (
         rule("git: not a repository", "not a git repository", r"fatal: not a git repository"),
-        rule("git: push rejected", "[rejected]|[remote rejected]",
+        rule("git: push rejected", "non-fast-forward|fetch first",
+             r"! \[(?:remote )?rejected\] .*\((?P<text>non-fast-forward|fetch first)"),
+        rule("git: push declined", "[rejected]|[remote rejected]",
              r"! \[(?:remote )?rejected\] .*\((?P<text>[^)]*)"),
         rule("git: failed to push", "failed to push some refs", r"^error: failed to push some refs", SUMMARY),
         rule("git: unstaged changes", "unstaged changes|would be overwritten|uncommitted changes",

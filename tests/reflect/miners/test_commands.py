@@ -421,3 +421,11 @@ def test_what_no_run_could_reach_is_told_also_of_a_chain(message: str) -> None:
     assert lesson.summary.endswith("): leave it to the user")
     reached = run(sh("git push", "To git.example.com:a/b.git\n   1..2  main -> main"), name="run-0")
     assert learnt(reached, *runs[1:], run(sh(chain, message, 128), name="run-3")) == []
+
+
+def test_a_push_that_a_hook_of_the_server_declined_is_not_told_to_pull() -> None:
+    declined = " ! [remote rejected] main -> main (pre-receive hook declined)\nerror: failed to push some refs"
+    behind = " ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs"
+    for output, is_told in ((declined, False), (behind, True)):
+        runs = [run(sh("git push", output, 1), sh("ls", "README"), name=f"run-{number}") for number in (1, 2)]
+        assert any("pull --rebase" in each.summary for each in learnt(*runs)) is is_told
