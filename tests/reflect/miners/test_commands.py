@@ -424,7 +424,9 @@ def test_what_no_run_could_reach_is_told_also_of_a_chain(message: str) -> None:
 
 
 def test_a_push_that_a_hook_of_the_server_declined_is_not_told_to_pull() -> None:
-    declined = " ! [remote rejected] main -> main (pre-receive hook declined)\nerror: failed to push some refs"
+    declined = (
+        " ! [remote rejected] main -> main (pre-receive hook declined)\nerror: failed to push some refs"
+    )
     behind = " ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs"
     for output, is_told in ((declined, False), (behind, True)):
         runs = [run(sh("git push", output, 1), sh("ls", "README"), name=f"run-{number}") for number in (1, 2)]
