@@ -19,6 +19,7 @@ from archivist.edges.install import chain, changes
 from archivist.edges.install.entries import ProgramCall, calls_in
 from archivist.errors import InputError
 from tests.banks import lay_bank
+from tests.commands import Command
 
 STOP = ".codex/hooks.json"
 
@@ -468,3 +469,19 @@ def test_an_empty_folder_that_was_there_stays(at: Path) -> None:
     _run(uninstall, "vscode")
     assert [path.name for path in at.iterdir()] == [".vscode"]
     assert list((at / ".vscode").iterdir()) == []
+
+
+@pytest.mark.req("F12")
+def test_setup_says_what_to_do_about_words_and_about_the_root(archivist_process: Command) -> None:
+    done = archivist_process("setup", "codex")
+    assert (done.code, "hint: archivist install codex" in done.err) == (2, True)
+    done = archivist_process("setup", "--yes", cwd=Path("/"))
+    assert done.code == 4
+    assert "'/' is no project" in done.err
+    assert not Path("/.archivist").exists()
+
+
+def test_words_of_other_programs_are_understood(archivist: Command) -> None:
+    assert "'--version'" in archivist("version").err
+    assert "'brief --explain'" in archivist("why").err
+    assert "hint: archivist undo m-001" in archivist("undo").err

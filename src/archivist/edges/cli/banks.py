@@ -139,13 +139,15 @@ def status(bank: Bank) -> Answer:
 
 
 @options.command()
-@click.argument("name", metavar="ID")
+@click.argument("name", metavar="ID", required=False)
 @options.is_global
-def undo(session: Session, name: str, is_global: bool) -> Answer:
+def undo(session: Session, name: str | None, is_global: bool) -> Answer:
     """Undo the last change of the record ID (m-001, or the id of any record). Repeat to go further back.
 
     A removed record is also found by its name: category/key of a fact, path of an artifact, source of a text.
     """
+    if name is None:
+        raise click.UsageError("name the record whose last change is undone\nhint: archivist undo m-001")
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         restored = bank.ledger.undo(bare)
         last = bank.ledger.history(restored.id)[-1] if restored else None

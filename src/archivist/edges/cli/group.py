@@ -131,6 +131,8 @@ _MEANINGS = {
     **dict.fromkeys(("runs", "sessions"), "episodes"),
     **dict.fromkeys(("agents", "doing", "who"), "tasks activity"),
     **dict.fromkeys(("todo", "plan", "orchestrate"), "tasks"),
+    **dict.fromkeys(("why", "explain"), "brief --explain"),
+    "version": "--version",
     "forget": "lessons forget",
     "memory": "lessons",
     "facts": "knowledge",

@@ -271,6 +271,7 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
 
 
 @click.command()
+@click.argument("words", metavar="", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--undo", is_flag=True, help="Take everything back that setup did here.")
@@ -279,16 +280,29 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
               help="Also take sessions of this former folder, or of those of its name below.")  # fmt: skip
 @options.as_json
 @click.pass_obj
-def setup(session: Session, /, undo: bool, user: bool, former: tuple[Path, ...], **how: bool) -> None:
+def setup(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    undo: bool,
+    user: bool,
+    former: tuple[Path, ...],
+    **how: bool,
+) -> None:
     """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
 
     Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
     worktrees of the repository. Shows what would be written into the clients' settings and asks; git does
     not see those files. Run it again to bring in what is new.
     """
+    if words:
+        hint = f"archivist install {words[0]}" if words[0] in CLIENTS else "cd into the repository first"
+        raise click.UsageError(f"setup takes no words: it is about the folder that you are in\nhint: {hint}")
     actor = session.actor()
     if actor.kind is not ActorKind.HUMAN:
         raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
+    if (folder := project_root(session)).parent == folder:
+        raise InputError(f"{str(folder)!r} is no project", hint="cd into a repository first")
     view = _undo(session, **how) if undo else _set_up(session, user=user, former=former, **how)
     if how["as_json"]:
         print_json(view)
@@ -396,9 +410,11 @@ def _describe_sessions(
     """Count the sessions that were found, and those that were not taken but may be the repository's."""
     place = "repository" if has_repository else "folder"
     lines = [f"none of this {place} found in the logs of {_READ_CLIENTS}"]
+    if not has_repository:
+        lines.append("this folder is in no git repository: only sessions that began in it count")
     if logs:
         counts = Counter(log.client for log in logs).most_common()
-        lines = [f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"]
+        lines[0] = f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"
     if gone:
         # They began in folders of the repository's name that are gone: it may have been there before.
         first, *others = gone
@@ -575,7 +591,7 @@ def _tell_brief(bank: Bank, session: Session, project: str, tell: Any, *, is_con
             if is_connected
             else "Nothing is installed, so no session is told this yet. It would be told:"
         )
-        tell(f"\n{told}\n\n{brief.text.rstrip()}")
+        tell(f"\n{told}\n\n{brief.text.rstrip()}\n\nWhy each of them: archivist brief --explain")
         if crowded := brief.count_crowded():
             tell(crowded)
     else:

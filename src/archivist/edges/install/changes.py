@@ -36,7 +36,9 @@ _FOLDERS = (
     ".claude", ".codex", ".config", ".copilot", ".cursor", ".gemini", ".github", ".vscode", "Code", "User",
     "hooks", "rules",
 )  # fmt: skip
-NO_LOCAL_SERVER = "the MCP server is left out, because git would share its file; to add it for yourself"
+NO_LOCAL_SERVER = (
+    "the MCP server is left out, because its file is the project's, not yours; to add it for yourself"
+)
 
 
 class InstallChange(NamedTuple):
