@@ -157,6 +157,16 @@ def test_a_password_is_in_no_file_and_in_no_answer(archivist: Command) -> None:
         assert word not in said.out + said.err, words
 
 
+@pytest.mark.parametrize("sign", ["[", "#", "/", "?", "%", " ", "@"])
+def test_a_password_that_must_be_encoded_is_said_so_and_not_shown(archivist: Command, sign: str) -> None:
+    url = f"postgresql://ada:s3cr{sign}3t@127.0.0.1:1/x"
+    for words in (("store", "status"), ("store", "init"), ("init",)):
+        said = archivist(*words, ARCHIVIST_STORE=url)
+        assert (said.code, "%25" in said.err) == (4, True), words
+        assert "3cr" not in said.out + said.err
+        assert "3t" not in said.out + said.err
+
+
 def test_a_server_that_is_down_is_said_with_what_to_do(archivist: Command) -> None:
     down = {"ARCHIVIST_STORE": "postgresql://postgres@127.0.0.1:1/x"}
     for words in (("init",), ("status",), ("store", "init")):
@@ -167,6 +177,20 @@ def test_a_server_that_is_down_is_said_with_what_to_do(archivist: Command) -> No
     assert archivist("store", "init").code == 4
     refused = archivist("status", ARCHIVIST_STORE="mysql://127.0.0.1/x")
     assert (refused.code, "no such store" in refused.err) == (4, True)
+
+
+def test_the_server_is_described_where_no_bank_is(archivist: Command, tmp_path: Path) -> None:
+    url = new_database(shared_server())
+    before = archivist("store", "status", cwd=tmp_path, ARCHIVIST_STORE=url)
+    assert (before.code, "archivist store init makes them" in before.out) == (1, True)
+    assert archivist("store", "init", cwd=tmp_path, ARCHIVIST_STORE=url).code == 0
+    after = archivist("store", "status", "--json", cwd=tmp_path, ARCHIVIST_STORE=url)
+    shown = json.loads(after.out)
+    assert (after.code, shown["bank"], shown["ok"]) == (0, None, True)
+    assert shown["bytes"] > 0
+    down = archivist("store", "status", cwd=tmp_path, ARCHIVIST_STORE="postgresql://postgres@127.0.0.1:1/x")
+    assert (down.code, "cannot be used" in down.err) == (5, True)
+    assert "no bank at" in archivist("store", "status", cwd=tmp_path).err
 
 
 def test_hooks_answer_from_a_server_and_say_nothing_when_it_is_down(
