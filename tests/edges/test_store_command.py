@@ -56,6 +56,17 @@ def test_a_bank_goes_to_the_server_and_back_without_loss(bank_cli: Command, tmp_
     assert bank_cli("status", "--json").out == held
 
 
+def test_a_bank_may_have_any_name_on_the_server(bank_cli: Command) -> None:
+    server = {"ARCHIVIST_STORE": shared_database()}
+    assert bank_cli("lessons", "add", "Use tabs in the Makefile").code == 0
+    for begins in ("a%20b", "a#b?c", "team@shop", "\u00fc/\u4e2d"):
+        name = begins + uuid.uuid4().hex
+        assert bank_cli("store", "move", "server", "--as", name, **server).code == 0
+        shown = json.loads(bank_cli("store", "status", "--json", **server).out)
+        assert (shown["bank"].endswith(f"#{name}"), shown["rows"]["lessons"]) == (True, 1)
+        assert bank_cli("store", "move", "file", **server).code == 0
+
+
 def test_a_move_that_is_killed_goes_on_where_it_was(
     bank_cli: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

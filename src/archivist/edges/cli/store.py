@@ -65,7 +65,7 @@ def store_status(session: Session, is_global: bool) -> Answer:
     if server:
         from archivist.store.postgres.maintenance import describe_server
 
-        found = describe_server(f"{_require_server(session).partition('#')[0]}#{server_bank_of(file)}")
+        found = describe_server(paths.url_on_server(file, _require_server(session), server_bank_of(file)))
         rows = [(name.replace("_", " "), count) for name, count in found.rows.items() if count]
         view |= {"rows": found.rows, "bytes": found.total_bytes, "indexes": found.indexes}
         lines.append(f"size    {found.total_bytes / 1024 / 1024:.1f} MB, all banks of the database together")
@@ -150,12 +150,12 @@ def distribute_store(session: Session, shards: int, dry_run: bool) -> Answer:
 def _move_to_server(session: Session, file: Path, name: str) -> tuple[MoveResult, str]:
     from archivist.store.postgres.store import PostgresStore
 
-    server = _require_server(session).partition("#")[0]
+    server = _require_server(session)
     about = f"{os.uname().nodename} {os.path.realpath(file)} {file.stat().st_ino}"
     name = name or paths.name_on_server(file, "", blake2s(os.fsencode(about), digest_size=6).hexdigest())
     with (
         session.bank(is_global=file.parent == paths.home_folder()) as bank,
-        closing(PostgresStore.open(f"{server}#{name}", create=True)) as target,
+        closing(PostgresStore.open(paths.url_on_server(file, server, name), create=True)) as target,
     ):
         moved, where = _copy(bank.store, target), target.server
     note_server_bank(file, name)
