@@ -6,6 +6,7 @@ import json
 import uuid
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from archivist import Bank
@@ -202,6 +203,25 @@ def test_the_server_is_described_where_no_bank_is(archivist: Command, tmp_path: 
     down = archivist("store", "status", cwd=tmp_path, ARCHIVIST_STORE="postgresql://postgres@127.0.0.1:1/x")
     assert (down.code, "cannot be used" in down.err) == (5, True)
     assert "no bank at" in archivist("store", "status", cwd=tmp_path).err
+
+
+def test_only_the_owner_sets_a_server_up_and_others_are_told(archivist: Command, tmp_path: Path) -> None:
+    url = new_database(shared_server())
+    role = f"guest_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        guest = {"ARCHIVIST_STORE": url.replace("postgres@", f"{role}@")}
+        refused = archivist("store", "init", cwd=tmp_path, **guest)
+        assert (refused.code, "the role that owns" in refused.err) == (5, True)
+        assert "#'" not in refused.err
+        assert archivist("store", "init", cwd=tmp_path, ARCHIVIST_STORE=url).code == 0
+        owner.execute(f"GRANT USAGE ON SCHEMA archivist TO {role}")
+        owner.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA archivist TO {role}")
+    again = archivist("store", "init", cwd=tmp_path, **guest)
+    assert (again.code, "nothing to do" in again.out) == (0, True)
+    assert archivist("init", cwd=tmp_path, **guest).code == 0
+    assert archivist("lessons", "add", "Use tabs in the Makefile", cwd=tmp_path, **guest).code == 0
+    assert "m-001" in archivist("recall", "makefile", cwd=tmp_path, **guest).out
 
 
 def test_hooks_answer_from_a_server_and_say_nothing_when_it_is_down(

@@ -500,7 +500,7 @@ def _is_lost(error: psycopg.OperationalError) -> bool:
 @contextmanager
 def map_postgres_errors(url: str, bank: str, lock_timeout_s: float) -> Iterator[None]:
     """Map the driver's errors to ours, once, here."""
-    place = f"{describe_url(url)}#{bank}"
+    place = describe_url(url) + (f"#{bank}" if bank else "")
     try:
         yield
     except errors.LockNotAvailable as error:
