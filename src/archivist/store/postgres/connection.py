@@ -188,14 +188,22 @@ class Pool:
         pool.users += 1
         return pool
 
-    def take(self) -> Connection[Any]:
-        """Return an idle connection, or a new one."""
+    def take(self, wait_s: float = 0.0) -> Connection[Any]:
+        """Return an idle connection, or a new one; a server that is starting is waited for."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        connection = Connection.connect(
-            self._conninfo, autocommit=True, context=self._adapters, cursor_factory=RawCursor
-        )
+        connection, deadline = None, time.monotonic() + wait_s
+        while connection is None:
+            try:
+                connection = Connection.connect(
+                    self._conninfo, autocommit=True, context=self._adapters, cursor_factory=RawCursor
+                )
+            except psycopg.OperationalError as error:
+                # The driver has no code of it. One that is down or named wrongly is not waited for.
+                if "the database system is" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(2 * _FIRST_WAIT_S)
         self.was_reached = True
         self._register_vectors(connection)
         return connection
