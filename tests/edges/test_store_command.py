@@ -146,6 +146,22 @@ def test_folders_share_a_bank_by_its_name_and_else_have_their_own(archivist: Com
 
 
 @pytest.mark.req("M8")
+def test_all_banks_are_searched_but_one_that_is_gone(archivist: Command, tmp_path: Path) -> None:
+    server = {"ARCHIVIST_STORE": new_database(shared_server())}
+    here, gone = tmp_path / "here", tmp_path / "gone"
+    for folder in (here, gone):
+        folder.mkdir()
+        assert archivist("init", cwd=folder, **server).code == 0
+        assert archivist("lessons", "add", "Use tabs in the Makefile", cwd=folder, **server).code == 0
+    note_server_bank(gone / ".archivist/memory.db", "dropped")
+    found = archivist("recall", "makefile", "--bank", "all", cwd=here, **server)
+    assert (found.code, "m-001" in found.out, "#dropped" in found.err) == (0, True, True)
+    assert archivist("recall", "makefile", "--bank", "here,gone", cwd=here, **server).code == 5
+    down = {"ARCHIVIST_STORE": "postgresql://postgres@127.0.0.1:1/x"}
+    refused = archivist("recall", "makefile", "--bank", "all", cwd=here, **down)
+    assert (refused.code, refused.err.count("cannot be used")) == (5, 1)
+
+
 def test_a_repository_names_no_server_and_no_bank(
     bank_cli: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
