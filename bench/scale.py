@@ -76,6 +76,7 @@ def main() -> int:
     parser.add_argument(
         "--server", default="", help="a PostgreSQL database; banks that it has are used again"
     )
+    parser.add_argument("--growth", default="", help="only a server, asked at these numbers of banks: 10,100")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -84,7 +85,12 @@ def main() -> int:
     sizes = [int(size) for size in options.sizes.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch)
-        if options.engine == "postgres":
+        if options.growth:
+            from bench.scale_postgres import measure_growth
+
+            counts = [int(count) for count in options.growth.split(",")]
+            lines = measure_growth(counts, options.rows, options.queries, options.server)
+        elif options.engine == "postgres":
             from bench.scale_postgres import compare_engines
 
             lines = compare_engines(

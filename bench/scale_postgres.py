@@ -8,12 +8,14 @@ thread; wall time, and beside it the CPU time of client and server, which a busy
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -78,6 +80,39 @@ def compare_engines(banks: int, rows: int, large: int, queries: int, server: str
     for name in found["postgres"]:
         cells = "".join(f"{found[engine].get(name, float('nan')):>12,.4g}" for engine in places)
         lines.append(f"{name:<36}{cells.replace('nan', '  -')}{_bar(name, found['postgres'][name])}".rstrip())
+    return lines
+
+
+def measure_growth(counts: Sequence[int], rows: int, queries: int, server: str) -> list[str]:
+    """Fill a server with more and more banks; return what loading and asking cost at each count."""
+    text, found = random_text(rows), {}
+    with _server_url(server) as (url, server_cpu):
+        for before, count in pairwise((0, *counts)):
+            spent: dict[str, float] = defaultdict(float)
+            for number in range(before, count):
+                for step, seconds in _build(f"{url}#bank-{number:04d}", text, rows, server_cpu).items():
+                    spent[step] += seconds
+            built = spent.pop("rows", 0.0)
+            column = {"a million additions ms": measure_pace()}
+            column |= {f"{step} us/row": seconds / built * 1e6 for step, seconds in spent.items()}
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("ANALYZE")
+                size = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+            column["disk GB"] = (size or (0,))[0] / 1e9
+            # Old and new banks alike.
+            asked = [f"bank-{number:04d}" for number in range(0, count, max(1, count // 20))]
+            place = partial("{}#{}".format, url)
+            column |= _ask(place, asked, random_questions(text, queries), "", server_cpu)
+            print(f"{count:,} banks:", column, file=sys.stderr, flush=True)
+            found[count] = column
+    head = (
+        f"banks of {rows:,} records with vectors on one PostgreSQL, durable, default settings, {queries}"
+        " questions, one thread; loading is of the banks since the column before"
+    )
+    lines = [head, f"{'banks':<28}" + "".join(f"{count:>10,}" for count in counts)]
+    for name in dict.fromkeys(name for column in found.values() for name in column):
+        cells = "".join(f"{column.get(name, float('nan')):>10.4g}" for column in found.values())
+        lines.append(f"{name:<28}{cells.replace('nan', '  -')}")
     return lines
 
 

@@ -6,6 +6,7 @@ import json
 import uuid
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from archivist import Bank
@@ -54,6 +55,17 @@ def test_a_bank_goes_to_the_server_and_back_without_loss(bank_cli: Command, tmp_
     assert bank_cli("verify").code == 0
     assert _export(bank_cli, tmp_path / "back") == before
     assert bank_cli("status", "--json").out == held
+
+
+def test_a_bank_may_have_any_name_on_the_server(bank_cli: Command) -> None:
+    server = {"ARCHIVIST_STORE": shared_database()}
+    assert bank_cli("lessons", "add", "Use tabs in the Makefile").code == 0
+    for begins in ("a%20b", "a#b?c", "team@shop", "\u00fc/\u4e2d"):
+        name = begins + uuid.uuid4().hex
+        assert bank_cli("store", "move", "server", "--as", name, **server).code == 0
+        shown = json.loads(bank_cli("store", "status", "--json", **server).out)
+        assert (shown["bank"].endswith(f"#{name}"), shown["rows"]["lessons"]) == (True, 1)
+        assert bank_cli("store", "move", "file", **server).code == 0
 
 
 def test_a_move_that_is_killed_goes_on_where_it_was(
@@ -134,6 +146,22 @@ def test_folders_share_a_bank_by_its_name_and_else_have_their_own(archivist: Com
 
 
 @pytest.mark.req("M8")
+def test_all_banks_are_searched_but_one_that_is_gone(archivist: Command, tmp_path: Path) -> None:
+    server = {"ARCHIVIST_STORE": new_database(shared_server())}
+    here, gone = tmp_path / "here", tmp_path / "gone"
+    for folder in (here, gone):
+        folder.mkdir()
+        assert archivist("init", cwd=folder, **server).code == 0
+        assert archivist("lessons", "add", "Use tabs in the Makefile", cwd=folder, **server).code == 0
+    note_server_bank(gone / ".archivist/memory.db", "dropped")
+    found = archivist("recall", "makefile", "--bank", "all", cwd=here, **server)
+    assert (found.code, "m-001" in found.out, "#dropped" in found.err) == (0, True, True)
+    assert archivist("recall", "makefile", "--bank", "here,gone", cwd=here, **server).code == 5
+    down = {"ARCHIVIST_STORE": "postgresql://postgres@127.0.0.1:1/x"}
+    refused = archivist("recall", "makefile", "--bank", "all", cwd=here, **down)
+    assert (refused.code, refused.err.count("cannot be used")) == (5, 1)
+
+
 def test_a_repository_names_no_server_and_no_bank(
     bank_cli: Command, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +185,16 @@ def test_a_password_is_in_no_file_and_in_no_answer(archivist: Command) -> None:
         assert word not in said.out + said.err, words
 
 
+@pytest.mark.parametrize("sign", ["[", "#", "/", "?", "%", " ", "@"])
+def test_a_password_that_must_be_encoded_is_said_so_and_not_shown(archivist: Command, sign: str) -> None:
+    url = f"postgresql://ada:s3cr{sign}3t@127.0.0.1:1/x"
+    for words in (("store", "status"), ("store", "init"), ("init",)):
+        said = archivist(*words, ARCHIVIST_STORE=url)
+        assert (said.code, "%25" in said.err) == (4, True), words
+        assert "3cr" not in said.out + said.err
+        assert "3t" not in said.out + said.err
+
+
 def test_a_server_that_is_down_is_said_with_what_to_do(archivist: Command) -> None:
     down = {"ARCHIVIST_STORE": "postgresql://postgres@127.0.0.1:1/x"}
     for words in (("init",), ("status",), ("store", "init")):
@@ -167,6 +205,39 @@ def test_a_server_that_is_down_is_said_with_what_to_do(archivist: Command) -> No
     assert archivist("store", "init").code == 4
     refused = archivist("status", ARCHIVIST_STORE="mysql://127.0.0.1/x")
     assert (refused.code, "no such store" in refused.err) == (4, True)
+
+
+def test_the_server_is_described_where_no_bank_is(archivist: Command, tmp_path: Path) -> None:
+    url = new_database(shared_server())
+    before = archivist("store", "status", cwd=tmp_path, ARCHIVIST_STORE=url)
+    assert (before.code, "archivist store init makes them" in before.out) == (1, True)
+    assert archivist("store", "init", cwd=tmp_path, ARCHIVIST_STORE=url).code == 0
+    after = archivist("store", "status", "--json", cwd=tmp_path, ARCHIVIST_STORE=url)
+    shown = json.loads(after.out)
+    assert (after.code, shown["bank"], shown["ok"]) == (0, None, True)
+    assert shown["bytes"] > 0
+    down = archivist("store", "status", cwd=tmp_path, ARCHIVIST_STORE="postgresql://postgres@127.0.0.1:1/x")
+    assert (down.code, "cannot be used" in down.err) == (5, True)
+    assert "no bank at" in archivist("store", "status", cwd=tmp_path).err
+
+
+def test_only_the_owner_sets_a_server_up_and_others_are_told(archivist: Command, tmp_path: Path) -> None:
+    url = new_database(shared_server())
+    role = f"guest_{uuid.uuid4().hex[:8]}"
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        guest = {"ARCHIVIST_STORE": url.replace("postgres@", f"{role}@")}
+        refused = archivist("store", "init", cwd=tmp_path, **guest)
+        assert (refused.code, "the role that owns" in refused.err) == (5, True)
+        assert "#'" not in refused.err
+        assert archivist("store", "init", cwd=tmp_path, ARCHIVIST_STORE=url).code == 0
+        owner.execute(f"GRANT USAGE ON SCHEMA archivist TO {role}")
+        owner.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA archivist TO {role}")
+    again = archivist("store", "init", cwd=tmp_path, **guest)
+    assert (again.code, "nothing to do" in again.out) == (0, True)
+    assert archivist("init", cwd=tmp_path, **guest).code == 0
+    assert archivist("lessons", "add", "Use tabs in the Makefile", cwd=tmp_path, **guest).code == 0
+    assert "m-001" in archivist("recall", "makefile", cwd=tmp_path, **guest).out
 
 
 def test_hooks_answer_from_a_server_and_say_nothing_when_it_is_down(

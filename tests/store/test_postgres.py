@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
@@ -177,6 +181,31 @@ def test_a_server_that_is_down_is_said_at_once() -> None:
     assert time.monotonic() - begin < 5
 
 
+def test_a_server_that_is_starting_is_waited_for(tmp_path: Path) -> None:
+    said = [("57P03", "the database system is starting up")] * 3 + [("28000", 'role "x" does not exist')]
+
+    def refuse(listener: socket.socket) -> None:
+        while said:
+            client, _ = listener.accept()
+            with client:
+                client.recv(8192)
+                code, text = said.pop(0)
+                body = f"SFATAL\0VFATAL\0C{code}\0M{text}\0\0".encode()
+                client.sendall(b"E" + struct.pack("!I", 4 + len(body)) + body)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / ".s.PGSQL.5432"))
+        listener.listen()
+        Thread(target=refuse, args=(listener,), daemon=True).start()
+        url = f"postgresql://x@/x?host={quote(str(tmp_path))}#x"
+        # As long as for a bank that another process writes, which a hook gives a second.
+        with pytest.raises(BankUnreachableError, match="starting up"):
+            PostgresStore.open(url, busy_timeout_s=0)
+        with pytest.raises(BankUnreachableError, match="does not exist"):
+            PostgresStore.open(url, busy_timeout_s=20)
+    assert not said
+
+
 def test_a_database_of_a_later_version_is_refused() -> None:
     url = new_database(shared_server())
     PostgresStore.open(f"{url}#x", create=True).close()
@@ -327,7 +356,11 @@ def test_a_restart_while_eight_clients_write_loses_nothing() -> None:
             )
             for number in range(8)
         ]
-        # In the middle of the work: when a client has written some.
+        # In the middle of the work: when all have written, and one of them some. A server that a client never
+        # reached is not waited for.
+        for client in clients:
+            assert client.stdout is not None
+            client.stdout.readline()
         for mode, client in (("fast", clients[0]), ("immediate", clients[1])):
             assert client.stdout is not None
             for _ in range(10):

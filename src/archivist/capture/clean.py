@@ -106,7 +106,9 @@ class Cleaner:
             changed = {
                 name: after
                 for name in names
-                if type(item := getattr(value, name)) not in _WITHOUT_TEXT
+                # Most fields of an event are empty.
+                if (item := getattr(value, name))
+                and type(item) not in _WITHOUT_TEXT
                 and (after := self.clean(item)) is not item
             }
             result = replace(result, **changed) if changed else value

@@ -5,7 +5,7 @@ Kept light at import: a session's start goes through here while an agent waits.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -111,9 +111,9 @@ class _Intake:
         self._began: dict[str, datetime] = {}
         self._parts: dict[str, tuple[str, str, str]] = {}
         # By run: where the lines of its calls lead, from where it began.
-        self._entered: dict[str, set[str]] = {}
+        self._entered: dict[str, set[str]] = defaultdict(set)
         # By run: the paths that its calls name.
-        self._named: dict[str, set[str]] = {}
+        self._named: dict[str, set[str]] = defaultdict(set)
         self._episodes: list[Episode] = []
         self._reasons: Counter[str] = Counter()
         self._strays: list[str] = []
@@ -137,7 +137,7 @@ class _Intake:
             self._episodes.append(replace(episode, status=status) if status else episode)
             return
         # A session's start records a run without events.
-        from archivist.records import Event
+        from archivist.records.event import Event
 
         if isinstance(item, Event):
             from archivist.reading.elsewhere import named_paths, paths_entered
@@ -146,9 +146,9 @@ class _Intake:
             event = self._assign_part(self._cleaner.clean(item))
             self._events.append(event)
             folder = str(event.extra.get(FOLDER) or "")
-            entered = (place for place, _ in paths_entered(event, folder))
-            self._entered.setdefault(event.run, set()).update(entered, [folder] if folder else ())
-            self._named.setdefault(event.run, set()).update(named_paths(event, folder))
+            self._entered[event.run].update(place for place, _ in paths_entered(event, folder))
+            self._entered[event.run].update([folder] if folder else ())
+            self._named[event.run].update(named_paths(event, folder))
             if len(self._events) >= _BATCH_EVENTS:
                 self._write_events()
         else:

@@ -1,6 +1,7 @@
 """Tell a failed tool call from a successful one, and say what failed."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -111,6 +112,7 @@ class Failure(NamedTuple):
     files: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=1024)
 def is_shell(tool: str) -> bool:
     """Say whether a tool runs command lines."""
     return bool(_SHELL_TOOL.search(tool))

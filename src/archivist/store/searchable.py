@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -41,8 +42,9 @@ _INJECTED = "system"
 # The kinds of event in which people and agents speak.
 _SPEECH = frozenset(("message", "log", "verdict", "fix"))
 _NAME = lazy_pattern(r"[^\W_]{3,80}")
-# A letter that may be a capital, within a word: most texts have none.
-_INNER_CAPITAL = lazy_pattern(r"[^\W_](?=[^\W\d_a-z])")
+# A letter that may be a capital, within a word: most texts have none. Looked for by the letter itself, which
+# is rare, and not by what stands before it: half the time.
+_INNER_CAPITAL = lazy_pattern(r"[^\W\d_a-z](?<=[^\W_].)")
 
 
 class SearchDocument(NamedTuple):
@@ -116,11 +118,10 @@ def _build_event(event: Event) -> SearchDocument | None:
     if speaker in SPEAKER_SORTS:
         speaker = SPEAKER_SORTS[speaker] if is_speech else ""
     cycle = event.extra.get("cycle")
-    scope = {"role": who, "tool": event.tool, "run": event.run, "event": event.kind}
     return SearchDocument(
         text=_with_split_names(text, event.target if event.target not in event.text else ""),
         spoken=_join_texts(event.text, findings)[:_SPOKEN] if is_speech and who != _INJECTED else "",
-        scope=_scope_tokens("event", scope),
+        scope=_event_scope(who, event.tool, event.run, event.kind.value),
         speaker=speaker,
         time=event.time,
         cycle=cycle if isinstance(cycle, int) else None,
@@ -128,6 +129,12 @@ def _build_event(event: Event) -> SearchDocument | None:
         thread=event.run,
         position=event.seq,
     )
+
+
+@lru_cache(maxsize=1024)
+def _event_scope(role: str, tool: str, run: str, kind: str) -> tuple[str, ...]:
+    """Return the tokens of an event, most of which it shares with others of its run."""
+    return _scope_tokens("event", {"role": role, "tool": tool, "run": run, "event": kind})
 
 
 def _build_fact(fact: Fact) -> SearchDocument:

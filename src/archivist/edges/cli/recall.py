@@ -10,10 +10,11 @@ import click
 
 from archivist.bank import Bank
 from archivist.edges.cli import options
-from archivist.edges.cli.output import Answer, is_terminal, wrap_line
+from archivist.edges.cli.output import Answer, is_terminal, note, wrap_line
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, pluralize, short_repos
 from archivist.edges.views import recall_view
+from archivist.errors import ArchivistError
 from archivist.recall.query import Query
 from archivist.recall.results import Hit, RecallResult
 from archivist.recall.scoring import Weights
@@ -69,8 +70,20 @@ def recall(
         with session.bank(is_global=is_global, folder=Path.cwd()) as bank:
             return _show_hits(bank, bank.recall(query), query.repo, explain)
     with ExitStack() as opened:
-        files = session.find_banks(banks)
-        found = {name: opened.enter_context(session.open_named(file)) for name, file in files.items()}
+        found: dict[str, Bank] = {}
+        problems: dict[str, ArchivistError] = {}
+        for name, file in session.find_banks(banks).items():
+            try:
+                found[name] = opened.enter_context(session.open_named(file))
+            except ArchivistError as error:
+                # Of all banks one may be gone, or on a server that is not named now.
+                problems[error.message] = error
+                if banks != "all":
+                    raise
+        if not found:
+            raise next(iter(problems.values()))
+        for message in problems:
+            note(f"archivist: passed over: {message}")
         first = next(iter(found.values()))
         return _show_hits(first, first.recall_across(found, query), "*", explain)
 

@@ -53,7 +53,9 @@ def init_store(session: Session) -> Answer:
 @options.command(store, "status")
 @options.is_global
 def store_status(session: Session, is_global: bool) -> Answer:
-    """Say where this project's bank is kept, and what the server holds of it."""
+    """Say where this project's bank is kept, and what the server holds of it; without a bank, the server."""
+    if not is_global and session.find_bank_path() is None:
+        return _server_status(session)
     with session.bank(is_global=is_global, folder=Path.cwd()) as bank:
         is_well, engine = bank.store.check_engine()
         server, file = bank.store.server, bank.path
@@ -63,7 +65,7 @@ def store_status(session: Session, is_global: bool) -> Answer:
     if server:
         from archivist.store.postgres.maintenance import describe_server
 
-        found = describe_server(f"{_require_server(session).partition('#')[0]}#{server_bank_of(file)}")
+        found = describe_server(paths.url_on_server(file, _require_server(session), server_bank_of(file)))
         rows = [(name.replace("_", " "), count) for name, count in found.rows.items() if count]
         view |= {"rows": found.rows, "bytes": found.total_bytes, "indexes": found.indexes}
         lines.append(f"size    {found.total_bytes / 1024 / 1024:.1f} MB, all banks of the database together")
@@ -73,6 +75,27 @@ def store_status(session: Session, is_global: bool) -> Answer:
         lines.append(f"size    {file.stat().st_size / 1024 / 1024:.1f} MB")
     tables = [(("Table", "Rows"), rows)] if rows else []
     return Answer(view, "\n".join(lines), tables=tables, code=0 if is_well else 1)
+
+
+def _server_status(session: Session) -> Answer:
+    """Describe the server alone: who sets one up has no bank on it yet."""
+    url = server_url(session.load_settings(None).config)
+    if not url:
+        raise NoBankError(session.bank_path or str(Path.cwd()))
+    from archivist.store.postgres.maintenance import describe_server
+
+    found = describe_server(url.partition("#")[0])
+    engine = f"PostgreSQL {found.version}" + (f" with vector {found.vectors}" if found.vectors else "")
+    view: dict[str, Any] = {"bank": None, "server": found.place, "engine": engine, "ok": not found.problem}
+    view |= {"problem": found.problem, "bytes": found.total_bytes, "indexes": found.indexes}
+    lines = [
+        f"server  {found.place}",
+        f"engine  {engine}",
+        *([f"problem {found.problem}"] * bool(found.problem)),
+    ]
+    lines.append(f"size    {found.total_bytes / 1024 / 1024:.1f} MB, all banks of the database together")
+    lines += [f"index   {name}" for name in found.indexes]
+    return Answer(view, "\n".join(lines), code=1 if found.problem else 0)
 
 
 @options.command(store, "move", owners_of="bank")
@@ -127,12 +150,12 @@ def distribute_store(session: Session, shards: int, dry_run: bool) -> Answer:
 def _move_to_server(session: Session, file: Path, name: str) -> tuple[MoveResult, str]:
     from archivist.store.postgres.store import PostgresStore
 
-    server = _require_server(session).partition("#")[0]
+    server = _require_server(session)
     about = f"{os.uname().nodename} {os.path.realpath(file)} {file.stat().st_ino}"
     name = name or paths.name_on_server(file, "", blake2s(os.fsencode(about), digest_size=6).hexdigest())
     with (
         session.bank(is_global=file.parent == paths.home_folder()) as bank,
-        closing(PostgresStore.open(f"{server}#{name}", create=True)) as target,
+        closing(PostgresStore.open(paths.url_on_server(file, server, name), create=True)) as target,
     ):
         moved, where = _copy(bank.store, target), target.server
     note_server_bank(file, name)

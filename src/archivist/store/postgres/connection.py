@@ -58,6 +58,8 @@ _AS_THEY_ARE = (str, bytes, type(None))
 # By default the planner takes pages for those of a spinning disk, and reads 10,000 entries of a second index
 # to spare 30 pages: counting a word took 1.0 ms, and 0.4 so, the exact scan of 10,000 vectors 7.8 and 3.2 ms.
 _PLANNER = "-c random_page_cost=1.1 -c jit=off"
+_HOST = re.compile(r"(?:\[[^\[\]]*\]|[^:\[\]]*)(?::\d*)?")
+_QUOTED = re.compile(r'"(?!\w+")[^"]*"')
 _ARRAY_QUOTED = re.compile(r'["\\]')
 _BACKSLASHED = r"\\\g<0>"
 # PostgreSQL holds no NUL in a text. These two characters are spelt with the second one, so that every text
@@ -115,18 +117,32 @@ def _array_item(item: str | int | None) -> str:
 
 def split_url(url: str) -> tuple[str, str]:
     """Return the server's part of a bank's URL and the bank's name: `…#NAME` or `?bank=NAME`."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise _refuse_url("a bracket is missing") from None
+    login, _, hosts = parts.netloc.rpartition("@")
+    # A sign of a password that is not encoded ends it early: the rest would be shown as the host or the port.
+    if "@" in login or not all(map(_HOST.fullmatch, hosts.split(","))):
+        raise _refuse_url("its host or port cannot be read")
     options = parse_qs(parts.query, keep_blank_values=True)
     named = options.pop("bank", [""])[-1] or unquote(parts.fragment)
     query = urlencode(options, doseq=True)
     return urlunsplit((parts.scheme, parts.netloc, parts.path or "/", query, "")), named
 
 
+def _refuse_url(reason: str) -> InputError:
+    hint = (
+        "encode the special characters of a password: % is %25, @ is %40, # is %23, / is %2F, a space is %20"
+    )
+    return InputError(f"not a PostgreSQL URL: {reason}", hint=hint)
+
+
 def describe_url(url: str) -> str:
     """Return where a server is, without the password."""
     try:
         found = conninfo_to_dict(split_url(url)[0])
-    except psycopg.ProgrammingError:
+    except (InputError, psycopg.ProgrammingError):
         return "postgresql"
     host, name = found.get("host") or "localhost", found.get("dbname") or found.get("user") or ""
     port = f":{found['port']}" if "port" in found else ""
@@ -155,7 +171,8 @@ class Pool:
         try:
             given = conninfo_to_dict(url)
         except psycopg.ProgrammingError as error:
-            raise InputError(f"not a PostgreSQL URL: {str(error).strip()}") from None
+            # What libpq quotes may be of the password.
+            raise _refuse_url(_QUOTED.sub("…", str(error).strip())) from None
         # Extensions lie in `public`, or where a host of databases keeps them. Citus then sends `SET LOCAL` on
         # to the worker that has the bank; any other server takes the name for a setting of the user's own.
         own = f"-c search_path={SCHEMA},public,extensions -c citus.propagate_set_commands=local {_PLANNER}"
@@ -171,14 +188,22 @@ class Pool:
         pool.users += 1
         return pool
 
-    def take(self) -> Connection[Any]:
-        """Return an idle connection, or a new one."""
+    def take(self, wait_s: float = 0.0) -> Connection[Any]:
+        """Return an idle connection, or a new one; a server that is starting is waited for."""
         with self._lock:
             if self._idle:
                 return self._idle.pop()
-        connection = Connection.connect(
-            self._conninfo, autocommit=True, context=self._adapters, cursor_factory=RawCursor
-        )
+        connection, deadline = None, time.monotonic() + wait_s
+        while connection is None:
+            try:
+                connection = Connection.connect(
+                    self._conninfo, autocommit=True, context=self._adapters, cursor_factory=RawCursor
+                )
+            except psycopg.OperationalError as error:
+                # The driver has no code of it. One that is down or named wrongly is not waited for.
+                if "the database system is" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(2 * _FIRST_WAIT_S)
         self.was_reached = True
         self._register_vectors(connection)
         return connection
@@ -483,7 +508,7 @@ def _is_lost(error: psycopg.OperationalError) -> bool:
 @contextmanager
 def map_postgres_errors(url: str, bank: str, lock_timeout_s: float) -> Iterator[None]:
     """Map the driver's errors to ours, once, here."""
-    place = f"{describe_url(url)}#{bank}"
+    place = describe_url(url) + (f"#{bank}" if bank else "")
     try:
         yield
     except errors.LockNotAvailable as error:

@@ -12,7 +12,7 @@ from dataclasses import MISSING, fields
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from archivist.errors import BankTooNewError
+from archivist.errors import BankError, BankTooNewError
 from archivist.records.kinds import record_types
 from archivist.store.postgres.connection import (
     BANK_SETTING,
@@ -136,6 +136,22 @@ _TYPES = {"int": "bigint", "float": "double precision", "text": TEXT}
 
 def migrate(connection: Connection[Any]) -> list[str]:
     """Bring the tables of a database up to date, one process at a time; return the steps that were taken."""
+    from psycopg import errors
+
+    # Whoever may not create anything may still find that nothing is to be done.
+    if applied_steps(connection) >= STEP_NAMES:
+        return []
+    try:
+        return _take_steps(connection)
+    except errors.InsufficientPrivilege as error:
+        place = describe_url(connection.info.dsn)
+        raise BankError(
+            f"{place!r} has to be set up or upgraded, and this role may not: {error.diag.message_primary}",
+            hint="run archivist store init as the role that owns the database, or its schema archivist",
+        ) from error
+
+
+def _take_steps(connection: Connection[Any]) -> list[str]:
     taken = []
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))

@@ -73,7 +73,7 @@ class PostgresStore:
         pool = Pool.share(server)
         try:
             with map_postgres_errors(url, bank, busy_timeout_s):
-                has_vectors = _prepare(pool)
+                has_vectors = _prepare(pool, busy_timeout_s)
                 store = cls(pool, bank, busy_timeout_s, has_vectors=has_vectors)
                 if create:
                     store._make_bank()
@@ -284,9 +284,9 @@ _OWN_TABLES = (
 
 
 @contextmanager
-def server_connection(pool: Pool) -> Iterator[psycopg.Connection[Any]]:
+def server_connection(pool: Pool, wait_s: float = 0.0) -> Iterator[psycopg.Connection[Any]]:
     """Give a connection for what concerns the server, and no bank."""
-    connection = pool.take()
+    connection = pool.take(wait_s)
     try:
         yield connection
     except psycopg.OperationalError:
@@ -315,9 +315,9 @@ def vector_remedy(extension: str) -> str:
     )
 
 
-def _prepare(pool: Pool) -> bool:
+def _prepare(pool: Pool, wait_s: float) -> bool:
     """Bring the tables up to date when they are not; say whether there are vectors."""
-    with server_connection(pool) as connection:
+    with server_connection(pool, wait_s) as connection:
         applied = applied_steps(connection)
         if STEP_NAMES - applied - {VECTORS}:
             migrate(connection)

@@ -35,9 +35,10 @@ def split_words(text: str) -> list[str]:
         _threads.database = apsw.Connection(":memory:")
         _threads.split = _threads.database.fts5_tokenizer("porter", ["unicode61", "remove_diacritics", "2"])
     found: Any = _threads.split(
-        text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False
-    )
-    return [word[:_LONGEST_WORD] for words in found for word in words]
+        text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None,
+        include_offsets=False, include_colocated=False,
+    )  # fmt: skip
+    return [word[:_LONGEST_WORD] for word in found]
 
 
 def vector_of(bank: str, built: SearchDocument) -> tuple[str, int, int]:
@@ -48,7 +49,7 @@ def vector_of(bank: str, built: SearchDocument) -> tuple[str, int, int]:
     for position, word in enumerate(words[:_MOST_WORDS], 1):
         lexemes[word] = f"{lexemes[word]},{position}" if word in lexemes else f"'{mark}{word}':{position}"
     scope = [*built.scope, _HIDDEN] if built.is_hidden else built.scope
-    texts = [_quote(_BANK + mark), *(_scope_lexeme(mark, token) for token in scope), *lexemes.values()]
+    texts = [_bank_lexeme(mark), *(_scope_lexeme(mark, token) for token in scope), *lexemes.values()]
     return " ".join(texts), len(words), len(words) + len(scope)
 
 
@@ -84,7 +85,7 @@ def filter_query(bank: str, search_filter: SearchFilter, *options: str) -> str:
     mark = bank_mark(bank)
     needed = [_any_of(_scope_lexeme(mark, token) for token in group) for group in search_filter.groups]
     needed += [_any_of(options)] if options else []
-    return " & ".join(needed) or _quote(_BANK + mark)
+    return " & ".join(needed) or _bank_lexeme(mark)
 
 
 def excluded_query(bank: str, search_filter: SearchFilter) -> str:
@@ -101,6 +102,11 @@ def _any_of(options: Iterable[str]) -> str:
 @lru_cache(maxsize=4096)
 def _scope_lexeme(mark: str, token: str) -> str:
     return _quote(f"{_SCOPE}{mark}{token}")
+
+
+@lru_cache(maxsize=256)
+def _bank_lexeme(mark: str) -> str:
+    return _quote(_BANK + mark)
 
 
 def _quote(lexeme: str) -> str:

@@ -24,10 +24,14 @@ _DOCUMENT_COLUMNS = (
     "id", "kind", "record", "revision", "time", "cycle", "importance", "speaker", "thread", "position",
     "superseded_by", "is_hidden", "embedder", "length", "size", "words",
 )  # fmt: skip
-_PUT_DOCUMENT = (
+# The place of a new document is free. With ON CONFLICT the server searches the index first and writes the
+# row in two steps: 37 µs for an event and its document, 34 without.
+_ADD_DOCUMENT = (
     f"INSERT INTO documents (bank, {', '.join(_DOCUMENT_COLUMNS)})"
-    f" VALUES (:bank, {', '.join('?' * len(_DOCUMENT_COLUMNS))}) ON CONFLICT (bank, id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _DOCUMENT_COLUMNS[1:])
+    f" VALUES (:bank, {', '.join('?' * len(_DOCUMENT_COLUMNS))})"
+)
+_REPLACE_DOCUMENT = f"{_ADD_DOCUMENT} ON CONFLICT (bank, id) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in _DOCUMENT_COLUMNS[1:]
 )
 _COUNT = "UPDATE banks SET documents = documents + ?, words = words + ?, last_place = ? WHERE bank = :bank"
 
@@ -119,14 +123,17 @@ class PostgresWriter(PostgresReader, SqlWriter):
                 (array_text(places),),
             )
         self._drop_vectors([row.place for row in rows if row.place is not None and not row.keeps_vector])
-        session, total, values = self._session, 0, []
+        session, total = self._session, 0
+        added: list[tuple[Any, ...]] = []
+        replaced: list[tuple[Any, ...]] = []
         for row in rows:
             words, length, size = vector_of(session.bank, row.built)
             session.last_place += row.place is None
             total += size
             place = session.last_place if row.place is None else row.place
-            values.append((place, *row.columns, length, size, words))
-        self.execute_many(_PUT_DOCUMENT, values)
+            (added if row.place is None else replaced).append((place, *row.columns, length, size, words))
+        self.execute_many(_ADD_DOCUMENT, added)
+        self.execute_many(_REPLACE_DOCUMENT, replaced)
         self.execute(_COUNT, (len(rows) - len(places), total, session.last_place))
 
     def _remove_documents(self, places: Sequence[int]) -> None:
