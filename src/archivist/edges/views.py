@@ -55,6 +55,7 @@ _DONE_WORDS = {
     "expire": "expired", "extract": "learnt from a review", "forget": "forgotten",
     "heed": "kept fresh: it helped", "import": "imported", "judge": "judged", "log": "logged",
     "merge": "merged", "propose": "proposed", "rebase": "adapted to the current text",
+    "refresh": "adapted to its lesson's current words",
     "reject": "rejected", "accept": "accepted", "roll back": "rolled back", "register": "registered",
     "remove": "removed", "reflect": "learnt from", "retire": "archived: it does not help",
     "see": "met again", "share": "shared", "suggest": "suggested", "supersede": "superseded",
