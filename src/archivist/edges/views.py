@@ -482,8 +482,8 @@ def answer_view(report: Report) -> View:
     """Return whether memory helped in the period of a report, with the figures of the answer."""
     if report.answer is None:
         return {}
-    period, change, _, _ = report.answer
-    told = _pick(report.answer, "text conclusion")
+    period, change = report.answer.period, report.answer.change
+    told = _pick(report.answer, "text conclusion name headline figures")
     return {**told, **_pick(period, "since until days"), "change": change._asdict()}
 
 
