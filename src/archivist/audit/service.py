@@ -159,10 +159,12 @@ class Audits(BankService):
 
     @reads(Layer.RUNS)
     def first_brief(self) -> datetime | None:
-        """Return when a run was first told something, None if none was yet."""
+        """Return when the first run began that was told something, None if none was yet."""
         with self._bank.reading() as reader:
-            rows = reader.select_fields(Brief, ("time",), order=("time",), limit=1)
-        return from_text(rows[0][0]) if rows else None
+            rows = reader.select_fields(Brief, ("run", "time"), order=("time",), limit=1)
+            runs = reader.select_fields(Episode, ("started",), equals("id", rows[0][0])) if rows else []
+        began = [each for (each,) in runs if each] or [time for _, time in rows]
+        return from_text(began[0]) if began else None
 
     @reads(Layer.RUNS)
     def runs_of_briefs(self, briefs: Iterable[str]) -> dict[str, str]:
@@ -193,7 +195,8 @@ class Audits(BankService):
     def verdicts_by_id(self, ids: Iterable[str]) -> dict[str, Verdict]:
         """Return verdicts by their ids, without those that are gone."""
         with self._bank.reading() as reader:
-            return {each.id: each for each in reader.select(Verdict, one_of("id", tuple(ids)))}
+            found: dict[str, Verdict] = reader.records("verdict", list(ids))
+        return found
 
     @reads(Layer.RUNS)
     def regressions(self, run: str) -> list[Regression]:
