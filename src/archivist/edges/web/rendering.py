@@ -301,7 +301,7 @@ def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[LedgerRow]:
         elif entry.kind == "block":
             words, link = f"core block {entry.record}", f"/core#{quote(entry.record)}"
         else:
-            words, link = texts.get(entry.record, ""), _LISTS.get(entry.kind, "")
+            words, link = first_words(texts.get(entry.record, ""), 120), _LISTS.get(entry.kind, "")
             link = path_of("tasks", entry.record) if entry.kind == "task" else link
         row = LedgerRow(entry, describe_entry(entry), words, link, judged)
         last = found[-1] if found else None
