@@ -434,6 +434,25 @@ def test_a_proposal_whose_lesson_does_not_help_is_withdrawn_and_not_made_again(b
 
 
 @pytest.mark.req("C10")
+def test_a_rule_that_no_longer_says_what_its_lesson_says_is_named(bank: Bank) -> None:
+    lesson = _teach(bank, 5)
+    bank.proposals.propose_rules()
+    bank.proposals.accept("p-001")
+    assert bank.proposals.outdated_rules() == []
+    bank.lessons.edit(lesson.id, rule="IF a response is read THEN parse it")
+    ((rule, reason),) = bank.proposals.outdated_rules()
+    assert rule.short_id == "p-001"
+    assert reason == "m-001 says now: IF a response is read THEN parse it (m-001)"
+    _judge(bank, lesson, vain=3)
+    assert "does not help as it stands" in bank.proposals.outdated_rules()[0][1]
+    bank.forget(lesson.id)
+    assert bank.proposals.outdated_rules()[0][1] == "m-001 was archived"
+    # A rule that was taken out again is nobody's business.
+    bank.proposals.roll_back("p-001")
+    assert bank.proposals.outdated_rules() == []
+
+
+@pytest.mark.req("C10")
 def test_a_proposal_of_a_person_warns_of_lessons_that_changed_or_do_not_help(bank: Bank) -> None:
     lesson = _teach(bank, 2)
     bank.proposals.propose("rules", "- Check responses", reason="x", evidence=[lesson.short_id])

@@ -95,6 +95,24 @@ def follow_lesson(
     return replace(proposal, after=after, reason=reason, extra={**proposal.extra, RULE: line})
 
 
+def find_rule_doubt(
+    proposal: Proposal, lessons: Mapping[str, Lesson], doubts: Mapping[str, str], rules: str
+) -> str:
+    """Return why an accepted rule no longer says what its lesson says; empty while it does, or is gone."""
+    line = str(proposal.extra.get(RULE, ""))
+    if proposal.status is not ProposalStatus.ACCEPTED or not line or line not in rules.splitlines():
+        return ""
+    lesson = next((lessons.get(name) for name in proposal.evidence), None)
+    if lesson is None:
+        return "its lesson is gone"
+    if lesson.status.is_retired:
+        return f"{lesson.short_id} was {lesson.status}"
+    if lesson.id in doubts:
+        return f"{lesson.short_id} does not help as it stands: {doubts[lesson.id]}"
+    current = rule_line(lesson)
+    return "" if current == line else f"{lesson.short_id} says now: {current.removeprefix('- ')}"
+
+
 def _withdraw(proposal: Proposal, decided: datetime, reason: str) -> Proposal:
     status = ProposalStatus.WITHDRAWN
     return replace(proposal, status=status, decided=decided, decided_by=ARCHIVIST, comment=reason)

@@ -146,6 +146,19 @@ class Proposals(BankService):
         return found
 
     @reads(Layer.PROPOSALS)
+    def outdated_rules(self) -> Sequence[tuple[Proposal, str]]:
+        """Return the accepted rules that no longer say what their lesson says, each with the reason."""
+        is_accepted = (equals("section", CoreSection.RULES), equals("status", ProposalStatus.ACCEPTED))
+        with self._bank.reading() as reader:
+            accepted = reader.select(Proposal, *is_accepted, order=("number",))
+            rules = core.text_of(blocks_of(reader).get(CoreSection.RULES)) if accepted else ""
+            cited = [name for each in accepted if policy.RULE in each.extra for name in each.evidence]
+            lessons: dict[str, Lesson] = reader.records("lesson", cited) if cited else {}
+            against = find_doubts(reader, lessons.values())
+        found = [(each, policy.find_rule_doubt(each, lessons, against, rules)) for each in accepted]
+        return [(each, reason) for each, reason in found if reason]
+
+    @reads(Layer.PROPOSALS)
     def to_issue(self, name: str) -> str:
         """Return a proposal as an issue for a tracker: a title line, then the body in Markdown."""
         return policy.to_issue(self.get(name), self.evidence(name))

@@ -233,6 +233,21 @@ def test_accepting_what_does_not_help_warns_first(visitor: Visitor, doubted: str
     assert card.get_by_role("button", name="Accept anyway").get_attribute("class") == ""
 
 
+@pytest.mark.req("C10")
+def test_a_rule_whose_lesson_changed_waits_for_a_decision(visitor: Visitor, small: Served) -> None:
+    with Bank.open(small.folder, actor=ADA) as bank:
+        made = next(each for each in bank.proposals.list() if "rule" in each.extra and not each.decided)
+        bank.proposals.accept(made.id)
+        bank.lessons.edit(made.evidence[0], rule="IF it fails THEN ask the harbour master")
+    page = visitor.go("/overview")
+    page.get_by_role("link", name=re.compile("rule no longer says what its lesson says")).click()
+    page.wait_for_url("**/proposals#outdated")
+    assert "ask the harbour master" in page.locator("#outdated").inner_text()
+    page.locator("#outdated").get_by_role("button", name="Take it back").click()
+    page.get_by_text(f"{made.short_id} rolled back").wait_for()
+    assert page.locator("#outdated").count() == 0
+
+
 # What waits, and whether all is well
 
 

@@ -189,6 +189,10 @@ def list_proposals(visit: Visit) -> PageView:
         "decided": [
             {**views.proposal_view(each), "version": digest_of(each.before, each.after)} for each in decided
         ],
+        "outdated": [
+            {**views.proposal_view(each), "version": digest_of(each.before, each.after), "doubt": reason}
+            for each, reason in bank.proposals.outdated_rules()
+        ],
         "done": _DONE.get(visit.query.get("done", ""), ""),
         "changed": visit.query.get("id", ""),
         "may_decide": may_any,

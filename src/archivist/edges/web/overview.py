@@ -43,6 +43,8 @@ _WAITING = (
     ("open_conflicts", "fact is contradicted", "facts are contradicted", "/knowledge"),
     ("runs_waiting", "run waits for reflection", "runs wait for reflection", "/runs"),
     ("runs_abandoned", "reflection failed for a run", "reflections failed", "/checks"),
+    ("outdated_rules", "rule no longer says what its lesson says",
+     "rules no longer say what their lessons say", "/proposals#outdated"),
     ("doubtful_lessons", "lesson does not help as it stands: reword or forget it",
      "lessons do not help as they stand: reword or forget them", "/audit#suggestions"),
 )  # fmt: skip
@@ -56,6 +58,7 @@ def overview(visit: Visit) -> PageView:
     bank = visit.bank
     counts, curve = bank.doctor.status(), bank.audits.learning_curve(visit.query.get("project", ""))
     counts |= {"doubtful_lessons": len(doctor.find_doubtful_lessons(bank))}
+    counts |= {"outdated_rules": len(bank.proposals.outdated_rules())}
     began = bank.audits.first_brief()
     latest = bank.lessons.latest(_LATEST)
     recent = bank.audits.audit_report(resolve_period(bank.now(), days=_RECENT_DAYS))
