@@ -50,7 +50,8 @@ def main() -> None:
                 page.goto(served.link)
                 for name in PAGES if not end else SOME:
                     page.goto(served.url + PAGES[name])
-                    page.wait_for_timeout(200)
+                    # What the overview loads later is there, too.
+                    page.wait_for_timeout(1_000)
                     page.screenshot(path=FOLDER / f"{name}{end}.png")
                 context.close()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.text import changed_part, estimate_tokens
+from archivist.text import changed_part, estimate_tokens, first_words
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,11 @@ def test_of_two_long_texts_the_words_that_differ_are_shown() -> None:
         "… `four five six seven` eight nine",
     )
     assert changed_part("one two", "one two three") == ("one two", "one two three")
+
+
+def test_a_title_shows_the_words_of_links_not_their_marks() -> None:
+    link = "[https://example.org/mise/discussions/10944](https://example.org/mise/discussions/10944)"
+    assert first_words(f"look at {link}") == "look at example.org/mise/discussions/10944"
+    assert first_words("see [the plan](docs/plan.md) first") == "see the plan first"
+    assert first_words("a [ ] box and (round) ones") == "a [ ] box and (round) ones"
+    assert len(first_words("[" * 100_000)) == 80

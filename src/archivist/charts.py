@@ -75,7 +75,7 @@ def _escape(words: str) -> str:
 
 
 def _text(
-    x: float, y: float, words: str, *, size: int = 11, colour: str = _INK, anchor: str = "", weight: str = ""
+    x: float, y: float, words: str, *, size: int = 12, colour: str = _INK, anchor: str = "", weight: str = ""
 ) -> str:
     more = (f' text-anchor="{anchor}"' if anchor else "") + (f' font-weight="{weight}"' if weight else "")
     return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}"{more}>{_escape(words)}</text>'
@@ -307,6 +307,8 @@ def _draw_rate_periods(found: Analytics, unit: str, top: float, floor: float) ->
 # The learning curve
 
 _CURVE_HEIGHT = 250
+# Two points, and two labels of days, must not cover each other.
+_LEAST_GAP, _LABEL_GAP = 16.0, 52.0
 
 
 def draw_curve(
@@ -314,40 +316,42 @@ def draw_curve(
     title: str = "Failures per run",
     width: int = WIDTH,
     since: datetime | None = None,
+    began: datetime | None = None,
 ) -> str:
     """Return an SVG image of the kinds of failure that runs met, over time, with 95 % intervals.
 
-    A line stands where the period begins that the runs before it are compared with.
+    Lines stand where memory `began` to tell runs something, and where the period begins (`since`) that the
+    runs before it are compared with.
     """
-    left, right, top, floor = 40.0, width - 16.0, 62.0, _CURVE_HEIGHT - 34.0
+    runs = sum(point.runs for point in points)
+    caption = f"Mean of about {round(runs / len(points))} runs a point, 95 % interval; {runs} runs."
+    lines = [caption] if width == WIDTH else [caption.partition("; ")[0] + ";", f"{runs} runs."]
+    left, right, floor = 40.0, width - 16.0, _CURVE_HEIGHT - 34.0
+    top = 60.0 + 18 * len(lines)
     highest = max(point.high for point in points)
     step = next(size for size in (0.5, 1, 2, 5, 10, 20, 50, 100, 1_000) if highest / size <= 5)
     ticks = [step * at for at in range(int(highest / step) + 2)]
-    xs = [left + (right - left) * (at + 0.5) / len(points) for at in range(len(points))]
+    xs = _spread([point.since for point in points], left + 14, right - 14)
 
     def y_of(value: float) -> float:
         return floor - (floor - top) * value / ticks[-1]
 
-    runs = sum(point.runs for point in points)
-    caption = f"Mean of about {round(runs / len(points))} runs a point, 95 % interval; {runs} runs."
-    begins = sum(point.since < since for point in points) if since else 0
-    is_divided = 0 < begins < len(points)
-    caption += " Right of the line: this period." if is_divided else ""
-    body = _heading(title, caption, size=15)
+    body = [*_heading(title, lines[0], size=15), *(_text(20, 64, more, colour=_PALE) for more in lines[1:])]
     for tick in ticks:
         body.append(_line(left, y_of(tick), right, y_of(tick), f'stroke="{_GRID}"'))
         body.append(_text(left - 8, y_of(tick) + 4, f"{tick:g}", colour=_PALE, anchor="end"))
-    if is_divided:
-        x = left + (right - left) * begins / len(points)
-        body.append(_line(x, top - 8, x, floor, f'stroke="{_PALE}" stroke-dasharray="4 3"'))
-    every = -(-len(points) * WIDTH // (_MAX_PERIOD_LABELS * width))
-    days = ""
-    # The latest point always has its day; a day is written once.
-    for at in range((len(points) - 1) % every, len(points), every):
-        day = f"{points[at].since:%-d %b}"
-        if day != days:
-            body.append(_text(xs[at], floor + 20, day, colour=_PALE, anchor="middle"))
-        days = day
+    described = [caption]
+    marks = {"memory began": began, "this period": since}
+    if began and since and abs(_place(since, points, xs) - _place(began, points, xs)) < 90:
+        del marks["memory began"]
+    for label, moment in marks.items():
+        if moment and points[0].since < moment <= points[-1].since:
+            x = _place(moment, points, xs)
+            body.append(_line(x, top - 12, x, floor, f'stroke="{_PALE}" stroke-dasharray="4 3"'))
+            anchor, shift = ("end", -5) if x > width - 100 else ("start", 5)
+            body.append(_text(x + shift, top - 4, label, colour=_PALE, anchor=anchor))
+            described.append(f"{label}: {moment:%Y-%m-%d}.")
+    body += _day_labels(points, xs, floor + 20)
     above = [(x, y_of(point.high)) for x, point in zip(xs, points, strict=True)]
     below = [(x, y_of(point.low)) for x, point in zip(xs, points, strict=True)]
     band = _pairs([*above, *reversed(below)])
@@ -361,7 +365,40 @@ def draw_curve(
         f" {point.runs} runs."
         for point in points
     )
-    return _image(title, " ".join((caption, *told)), width, _CURVE_HEIGHT, body)
+    return _image(title, " ".join((*described, *told)), width, _CURVE_HEIGHT, body)
+
+
+def _spread(moments: Sequence[datetime], left: float, right: float) -> list[float]:
+    """Return where moments stand on an axis of time, those of one day still apart from each other."""
+    span = (moments[-1] - moments[0]).total_seconds() or 1.0
+    gap = min(_LEAST_GAP, (right - left) / max(1, len(moments) - 1))
+    # What the least gaps take is taken from the stretch that time is drawn to.
+    room = right - left - gap * (len(moments) - 1)
+    shares = [(moment - moments[0]).total_seconds() / span for moment in moments]
+    return [left + room * share + gap * at for at, share in enumerate(shares)]
+
+
+def _place(moment: datetime, points: Sequence[CurvePoint], xs: Sequence[float]) -> float:
+    """Return where a moment stands between the points before and after it."""
+    after = next((at for at, point in enumerate(points) if point.since >= moment), len(points) - 1)
+    if not after:
+        return xs[0]
+    first, last = points[after - 1].since, points[after].since
+    share = min(1.0, (moment - first) / (last - first)) if last > first else 1.0
+    return xs[after - 1] + (xs[after] - xs[after - 1]) * share
+
+
+def _day_labels(points: Sequence[CurvePoint], xs: Sequence[float], y: float) -> list[str]:
+    """Write the day of the first and the last point, and of those between that have room; each day once."""
+    shown = [0, len(points) - 1]
+    for at in range(1, len(points) - 1):
+        days = {f"{points[each].since:%-d %b}" for each in shown}
+        has_room = all(abs(xs[at] - xs[each]) >= _LABEL_GAP for each in shown)
+        if has_room and f"{points[at].since:%-d %b}" not in days:
+            shown.append(at)
+    return [
+        _text(xs[at], y, f"{points[at].since:%-d %b}", colour=_PALE, anchor="middle") for at in sorted(shown)
+    ]
 
 
 # The tools that runs went through
@@ -393,7 +430,11 @@ def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str, w
     is_wide = width == WIDTH
     names_at, bars_at, longest = (_FLOW_NAMES, _FLOW_RIGHT, _FLOW_BAR) if is_wide else (20.0, 120.0, 80.0)
     caption += " Wider lines: more calls." if is_wide else ""
-    caption += " Dark bar: failed. ★: lessons about it." if is_wide else " ★: lessons."
+    caption += (
+        " Solid: failed; bars by the root of the count. ★: lessons about it."
+        if is_wide
+        else " Solid: failed. ★: lessons."
+    )
     body, top_calls = _heading(title, caption, size=15), max(count for count, _ in calls.values())
     for use in uses if is_wide else ():
         if use.provider in heads and use.program in rows:
@@ -411,13 +452,14 @@ def draw_flow(uses: Sequence[ToolUse], lessons: Mapping[str, int], title: str, w
     for name, y in rows.items():
         count, failed = calls[name]
         # Roots, so that a program called ten times is seen beside one called a thousand times.
-        length, share = longest * max(0.02, (count / top_calls) ** 0.5), failed / count
+        length, failing = (longest * max(0.02, (each / top_calls) ** 0.5) for each in (count, failed))
         stars = f"★ {lessons[name]}" if lessons.get(name) else ""
         body.append(_text(names_at, y + 4, _truncate(name, bars_at - names_at - 8), size=12))
         bar = f'x="{bars_at:.1f}" y="{y - 7:.1f}" height="14" rx="2"'
         body.append(f'<rect {bar} width="{length:.1f}" fill="{_COLOURS[0]}" fill-opacity="0.18"/>')
         if failed:
-            body.append(f'<rect {bar} width="{max(3.0, length * share):.1f}" fill="{_COLOURS[1]}"/>')
+            # On the scale of the calls: one failed call is not as long as twelve.
+            body.append(f'<rect {bar} width="{failing:.1f}" fill="{_COLOURS[1]}"/>')
         told = f"{count} calls, {failed} failed" if failed else f"{count} calls"
         body.append(_text(bars_at + length + 8, y + 4, told, colour=_PALE))
         if stars:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
 from archivist.errors import ArchivistError, BankDamagedError, BankError
-from archivist.recall.query import LIVE, Query
+from archivist.recall.query import LIVE
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status, TaskState
 from archivist.service import BankService
@@ -22,6 +22,7 @@ from archivist.store.filters import equals, one_of
 from archivist.store.rows import DECODING_ERRORS
 
 if TYPE_CHECKING:
+    from archivist.audit.report import LessonRecommendation
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
 
@@ -277,15 +278,17 @@ def _pruned_text(last: dict[str, object]) -> str:
 
 def _check_audit(bank: Bank) -> tuple[bool, str]:
     """Name the lessons that their verdicts suggest to reword or retire."""
+    told = [f"{each.step} {each.lesson}: {each.reason}" for each in find_doubtful_lessons(bank)]
+    return not told, "; ".join(told) or "no lesson needs rewording"
+
+
+def find_doubtful_lessons(bank: Bank) -> list[LessonRecommendation]:
+    """Return which lessons in use their verdicts suggest to reword or retire, and why."""
     from archivist.audit.report import RecommendedStep, recommend_steps
 
-    live = {lesson.short_id for lesson in bank.lessons.query(Query(limit=None))}
-    told = [
-        f"{each.step} {each.lesson}: {each.reason}"
-        for each in recommend_steps(bank.audits.audit_report())
-        if each.step is not RecommendedStep.KEEP and each.lesson in live
-    ]
-    return not told, "; ".join(told) or "no lesson needs rewording"
+    steps = recommend_steps(bank.audits.audit_report())
+    doubtful = [each for each in steps if each.step is not RecommendedStep.KEEP]
+    return [each for each in doubtful if bank.lessons.get(each.lesson).status in LIVE]
 
 
 def check_hook_failures(bank: Path | None, now: datetime) -> Check:

@@ -86,13 +86,17 @@ def shorten_line(text: str, most: int) -> str:
 
 
 _ANNOUNCED_HEADING = lazy_pattern(r"\s{0,8}[^\n#]{1,60}:[ \t]{0,8}\n\s{0,8}#{1,4} (?:Plan: )?")
+_LINK = lazy_pattern(r"\[([^\[\]\n]{0,300})\]\(([^()\n]{1,600})\)")
+_ADDRESS = lazy_pattern(r"\Ahttps?://(?:www\.)?")
 
 
 def first_words(text: str, most: int = 80) -> str:
-    """Return the first words of a task, without the marks of Markdown's headings.
+    """Return the first words of a task, without the marks of Markdown's headings and links.
 
-    Of a line that only announces a heading (`Implement the following plan:`) the heading says more.
+    Of a line that only announces a heading (`Implement the following plan:`) the heading says more. Of a link
+    its words are shown, of one without words the end of its address.
     """
+    text = _LINK.sub(lambda link: _ADDRESS.sub("", link[1]) or link[2], text[: 40 * most])
     announced = _ANNOUNCED_HEADING.match(text)
     text = text[announced.end() :].partition("\n")[0] if announced else text
     return shorten_line(" ".join(word for word in text[: 10 * most].split() if word.strip("#")), most)

@@ -80,16 +80,30 @@ def test_the_answer_is_one_sentence_with_its_figures() -> None:
     change = compare_failures([3, 2, 4] * 4, [2, 3, 2] * 4)
     answer = answer_period(WEEK, change, lessons=3, told=9, lift=NO_LIFT)
     assert answer.text.startswith(
-        "Last 7 days: no difference can be shown. 12 runs, 3 lessons told 9 times; failures per run 2.3, in"
+        "Last 7 days: cannot tell yet, no difference can be shown."
+        " 12 runs, 3 lessons told 9 times; failures per run 2.3, in"
     )
     assert "before 3.0 (change -0.7, 95 % interval -" in answer.text
     few = answer_period(WEEK, compare_failures([4], [1, 2]), lessons=1, told=1, lift=NO_LIFT)
     assert few.text == (
-        "Last 7 days: too few runs to say."
+        "Last 7 days: cannot tell yet, too few runs."
         " 2 runs, 1 lesson told 1 time; 3 failures met, 4 in 1 run in the 7 days before."
     )
     nothing = answer_period(WEEK, compare_failures([4], []), lessons=0, told=0, lift=NO_LIFT)
-    assert nothing.text == "Last 7 days: no run with a log ended."
+    assert nothing.text == "Last 7 days: cannot tell yet, no run to judge. No session was captured yet."
+
+
+def test_a_bank_that_was_connected_today_says_so_and_when_the_last_session_was(bank: Bank) -> None:
+    bank.lessons.add("Test first")
+    day = f"{bank.now():%-d %b %Y}"
+    fresh = bank.audits.audit_report(resolve_period(bank.now(), days=7)).answer
+    assert fresh is not None
+    assert fresh.headline == "cannot tell yet, no run to judge"
+    assert fresh.figures == f"connected {day}; no session was captured yet"
+    old = answer_period(
+        WEEK, compare_failures([], []), lessons=0, told=0, lift=NO_LIFT, last_run=WHEN, connected=bank.now()
+    )
+    assert old.text.endswith(f"Connected {day}; the last session began {WHEN:%-d %b %Y}.")
 
 
 def test_what_was_not_told_did_not_help_and_chance_outweighs_time() -> None:
@@ -97,10 +111,10 @@ def test_what_was_not_told_did_not_help_and_chance_outweighs_time() -> None:
     untold = answer_period(WEEK, fewer, lessons=0, told=0, lift=NO_LIFT)
     assert untold.conclusion is LiftConclusion.TOO_FEW
     told = answer_period(WEEK, fewer, lessons=1, told=20, lift=NO_LIFT)
-    assert told.text.startswith("Last 7 days: fewer failures than before. ")
+    assert told.text.startswith("Last 7 days: probably, fewer failures than before. ")
     harmful = lift([True] * 18 + [False] * 2, [False] * 20)
     by_chance = answer_period(WEEK, fewer, lessons=1, told=20, lift=harmful)
-    assert by_chance.text.startswith("Last 7 days: memory did harm. ")
+    assert by_chance.text.startswith("Last 7 days: no, memory did harm. ")
 
 
 @pytest.mark.req("F9", "N2")
@@ -121,19 +135,18 @@ def test_a_report_counts_the_runs_of_its_period(bank: Bank) -> None:
     assert whole.answer is not None
     assert whole.answer.change == found.answer.change
     assert whole.answer.text.startswith(
-        "Since the first brief: fewer failures than before. 15 runs, 1 lesson told 15 times"
+        "Since the first brief: probably, fewer failures than before. 15 runs, 1 lesson told 15 times"
     )
     nothing = bank.audits.audit_report(fortnight, project="till")
-    assert (
-        nothing.answer is not None and nothing.answer.text
-    ) == f"{fortnight.name}: no run with a log ended."
+    assert nothing.answer is not None
+    assert nothing.answer.text.startswith(f"{fortnight.name}: cannot tell yet, no run to judge. ")
     with pytest.raises(InputError, match="ends before it begins"):
         resolve_period(bank.now(), since=until, until=WHEN)
     with pytest.raises(InputError, match="ends before it begins"):
         resolve_period(bank.now(), since=bank.now() + timedelta(days=1))
     old = bank.audits.audit_report(resolve_period(bank.now(), until=WHEN - timedelta(days=20)))
     assert old.answer is not None
-    assert ": too few runs to say. " in old.answer.text
+    assert ": cannot tell yet, too few runs. " in old.answer.text
     assert old.answer.text.endswith("31 failures met, no run before it to compare with.")
     with pytest.raises(InputError, match="days and a date"):
         resolve_period(bank.now(), days=7, until=WHEN)
@@ -148,10 +161,12 @@ def test_the_command_answers_first(project: Path, archivist: Command) -> None:
     asked = ("--since", f"{since:%Y-%m-%dT%H:%M:%S}", "--until", f"{until:%Y-%m-%dT%H:%M:%S}")
     first, head, *_ = archivist("audit", "report", *asked, cwd=project).out.splitlines()
     assert first.startswith(f"{since:%Y-%m-%d} to ")
-    assert ": fewer failures than before. " in first
+    assert ": probably, fewer failures than before. " in first
     assert head.startswith("ID")
     answer = json.loads(archivist("audit", "report", *asked, "--json", cwd=project).out)["answer"]
     assert (answer["text"], answer["conclusion"], answer["change"]["runs"]) == (first, "helps", 15)
     old = archivist("audit", "report", "--days", "1", cwd=project)
-    assert (old.code, old.out) == (0, "Last 24 hours: no run with a log ended.\n")
+    assert old.code == 0
+    assert old.out.startswith("Last 24 hours: cannot tell yet, no run to judge. Connected ")
+    assert old.out.endswith(f"; the last session began {WHEN:%-d %b %Y}.\n")
     assert archivist("audit", "report", "--days", "1", *asked, cwd=project).code != 0

@@ -43,7 +43,7 @@ def judged(project: Path, archivist: Command) -> Path:
 def test_the_report_is_a_table_with_a_legend(judged: Path, archivist: Command) -> None:
     ran = archivist("audit", "report", cwd=judged)
     answer, head, first, *rest = ran.out.splitlines()
-    assert ": memory helped. " in answer
+    assert ": yes, memory helped. " in answer
     assert head.split("  ")[0] == "ID"
     assert first.split()[:7] == ["m-001", "40", "37", "3", "0", "0", "0"]
     for cell in ("92% (80% to 97%)", "8%/100%", "+92%", "helps", "keep", "Run `make check`"):

@@ -135,8 +135,8 @@ def test_a_long_lesson_makes_room_for_shorter_ones() -> None:
         ({"summary": "Check the null", "rule": "IF a THEN b"}, "1. Check the null. IF a THEN b (seen 2x)"),
         ({"summary": "Use `b`", "rule": "IF a THEN `b`", "signature": "k"}, "1. Use `b` (seen 2x)"),
         ({"summary": "Check the null"}, "1. Check the null (seen 2x)"),
-        ({"summary": "Use `b` (helped in 1 run)"}, "1. Use `b` (seen 2x, helped in 1 run)"),
-        ({"summary": "Use `b` (helped in 1 of 2 tries)"}, "1. Use `b` (seen 2x, helped in 1 of 2 tries)"),
+        ({"summary": "Use `b` (worked in 1 run)"}, "1. Use `b` (seen 2x, worked in 1 run)"),
+        ({"summary": "Use `b` (helped in 1 of 2 tries)"}, "1. Use `b` (seen 2x, worked in 1 of 2 tries)"),
         ({"summary": "It (helped in some) way"}, "1. It (helped in some) way (seen 2x)"),
     ],
 )

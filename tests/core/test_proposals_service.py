@@ -14,7 +14,17 @@ from archivist import Bank
 from archivist.bus import Message
 from archivist.config import Config, CoreRules, ProposalRules, StoreRules
 from archivist.errors import AccessError, ConfigError, DecidedError, InputError, NotFoundError
-from archivist.records import ARCHIVIST, Actor, ActorKind, Lesson, Proposal, ProposalStatus
+from archivist.records import (
+    ARCHIVIST,
+    Actor,
+    ActorKind,
+    Effect,
+    Following,
+    Lesson,
+    Proposal,
+    ProposalStatus,
+    Verdict,
+)
 from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.samples import finding, reviewed, write_jsonl
@@ -372,6 +382,90 @@ def test_the_proposal_of_a_retired_lesson_is_withdrawn_with_the_reason(bank: Ban
     # A lesson that is used again is proposed again.
     bank.ledger.undo(lesson.id)
     assert [each.evidence for each in bank.proposals.propose_rules()] == [(lesson.id,)]
+
+
+def _judge(bank: Bank, lesson: Lesson, *, helpful: int = 0, vain: int = 0) -> None:
+    """Write verdicts of runs that followed a lesson: it helped in some, others failed all the same."""
+    effects = [Effect.HELPFUL] * helpful + [Effect.INEFFECTIVE] * vain
+    with bank.transaction() as writer:
+        for number, effect in enumerate(effects):
+            writer.put(
+                Verdict(
+                    run=f"judged-{number}",
+                    lesson=lesson.id,
+                    effect=effect,
+                    following=Following.FOLLOWED,
+                    failed=effect is Effect.INEFFECTIVE,
+                    time=bank.now(),
+                ),
+                "judge",
+            )
+
+
+@pytest.mark.req("C10")
+def test_a_proposal_has_the_current_words_of_its_lesson(bank: Bank) -> None:
+    lesson = _teach(bank, 5)
+    bank.proposals.propose_rules()
+    bank.lessons.edit(lesson.id, rule="IF a response is read THEN parse it")
+    bank.runs.finish_run(*reviewed("another", finding(NULLS)))
+    shown = bank.proposals.get("p-001")
+    assert shown.after == "- IF a response is read THEN parse it (m-001)"
+    assert shown.reason == f"m-001 was met in 6 runs: {NULLS}"
+    last = bank.ledger.history("p-001")[-1].entry
+    assert (last.verb, last.actor) == ("refresh", ARCHIVIST)
+    bank.proposals.accept("p-001")
+    assert _rules(bank) == "- IF a response is read THEN parse it (m-001)"
+    assert bank.ledger.verify().is_whole
+
+
+@pytest.mark.req("C10")
+def test_a_proposal_whose_lesson_does_not_help_is_withdrawn_and_not_made_again(bank: Bank) -> None:
+    lesson = _teach(bank, 5)
+    bank.proposals.propose_rules()
+    _judge(bank, lesson, helpful=3, vain=3)
+    shown = bank.proposals.get("p-001")
+    assert shown.status is ProposalStatus.WITHDRAWN
+    assert shown.comment == (
+        "m-001 does not help as it stands: 3 of 6 runs that followed it still failed: correct the remedy"
+    )
+    with pytest.raises(DecidedError, match="p-001 was withdrawn"):
+        bank.proposals.accept("p-001")
+    assert bank.proposals.propose_rules() == []
+
+
+@pytest.mark.req("C10")
+def test_a_rule_that_no_longer_says_what_its_lesson_says_is_named(bank: Bank) -> None:
+    lesson = _teach(bank, 5)
+    bank.proposals.propose_rules()
+    bank.proposals.accept("p-001")
+    assert bank.proposals.outdated_rules() == []
+    bank.lessons.edit(lesson.id, rule="IF a response is read THEN parse it")
+    ((rule, reason),) = bank.proposals.outdated_rules()
+    assert rule.short_id == "p-001"
+    assert reason == "m-001 says now: IF a response is read THEN parse it (m-001)"
+    _judge(bank, lesson, vain=3)
+    assert "does not help as it stands" in bank.proposals.outdated_rules()[0][1]
+    bank.forget(lesson.id)
+    assert bank.proposals.outdated_rules()[0][1] == "m-001 was archived"
+    # A rule that was taken out again is nobody's business.
+    bank.proposals.roll_back("p-001")
+    assert bank.proposals.outdated_rules() == []
+
+
+@pytest.mark.req("C10")
+def test_a_proposal_of_a_person_warns_of_lessons_that_changed_or_do_not_help(bank: Bank) -> None:
+    lesson = _teach(bank, 2)
+    bank.proposals.propose("rules", "- Check responses", reason="x", evidence=[lesson.short_id])
+    assert bank.proposals.doubts("p-001") == []
+    bank.lessons.edit(lesson.id, rule="IF a response is read THEN parse it")
+    _judge(bank, lesson, vain=3)
+    assert bank.proposals.doubts("p-001") == [
+        "m-001, which it cites, was changed since",
+        "m-001: 3 of 3 runs that followed it still failed: correct the remedy",
+    ]
+    assert bank.proposals.get("p-001").status is ProposalStatus.OPEN
+    bank.forget(lesson.id)
+    assert bank.proposals.doubts("p-001")[0] == "m-001, which it cites, was archived"
 
 
 @pytest.mark.req("C10")

@@ -65,10 +65,10 @@ def test_what_a_tool_printed_as_an_instruction_waits_and_is_met_again_as_one(
 
 @pytest.mark.req("N7")
 def test_what_cured_it_is_counted_though_its_words_wait(bank: Bank, held: Lesson, tmp_path: Path) -> None:
-    assert ("make fetch" in held.rule, "helped in" in held.rule + held.summary) == (True, False)
+    assert ("make fetch" in held.rule, "worked in" in held.rule + held.summary) == (True, False)
     _approve(bank, held.id)
     _learn(bank, tmp_path, "s-4", MENDED)
-    assert "helped in" not in bank.lessons.get(held.id).rule
+    assert "worked in" not in bank.lessons.get(held.id).rule
     told_beside = bank.sessions.brief_failure(
         "next", "shop", CLEAN[1], tool="Bash", command="make vendor"
     ).text

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from archivist.charts import draw_flow
 from archivist.reading.timeline import (
     EventOutline,
     StepMark,
+    ToolUse,
     count_tools,
     fold_timeline,
     mark_steps,
@@ -72,6 +75,20 @@ def test_a_success_long_afterwards_is_no_recovery() -> None:
         _call(14, "git log"),
     ]
     assert mark_steps(events) == {0: StepMark.FAILED}
+
+
+def test_a_failure_that_only_the_output_shows_is_marked() -> None:
+    events = [_call(0, "make check"), _call(1, "ls")]
+    assert mark_steps(events, failed={0}) == {0: StepMark.FAILED}
+
+
+def test_one_failed_call_is_not_drawn_as_long_as_twelve() -> None:
+    uses = [ToolUse("codex", "sed", 280, 1), ToolUse("codex", "git", 473, 12)]
+    chart = draw_flow(uses, {}, "Tools")
+    failed = [float(width) for width in re.findall(r'width="([\d.]+)" fill="#b8501a"', chart)]
+    assert len(failed) == 2
+    assert max(failed) > 3 * min(failed)
+    assert "Solid: failed" in chart
 
 
 @pytest.mark.req("A16")

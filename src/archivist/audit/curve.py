@@ -38,6 +38,18 @@ def count_failures(notes: object) -> int | None:
     return len({(str(each.get("command")), str(each.get("line"))) for each in told})
 
 
+def failed_steps(notes: object, run: str) -> set[int]:
+    """Return the numbers of a run's steps in which the notes on it found a failure."""
+    failures = notes.get("failures") if isinstance(notes, dict) else None
+    told = [
+        each for each in (failures.values() if isinstance(failures, dict) else ()) if isinstance(each, dict)
+    ]
+    # The calls that failed come first, and behind them what overcame the failure.
+    events = [str(name) for each in told for name in (each.get("events") or ())[: int(each.get("n") or 1)]]
+    steps = (name.removeprefix(f"{run}#") for name in events if name.startswith(f"{run}#"))
+    return {int(step) for step in steps if step.isdecimal()}
+
+
 def quantile(freedom: int) -> float:
     """Return the 97.5 % quantile of Student's t."""
     return _QUANTILES[freedom - 1] if freedom <= len(_QUANTILES) else _NORMAL

@@ -12,15 +12,16 @@ from archivist.audit.lift import LEAST_CASES, Lift, LiftConclusion, conclude
 from archivist.errors import InputError
 
 _BY_HOLDOUT = {
-    LiftConclusion.HELPS: "memory helped",
-    LiftConclusion.HARMS: "memory did harm",
-    LiftConclusion.NOT_SHOWN: "no difference can be shown",
-    LiftConclusion.TOO_FEW: "too few runs to say",
+    LiftConclusion.HELPS: "yes, memory helped",
+    LiftConclusion.HARMS: "no, memory did harm",
+    LiftConclusion.NOT_SHOWN: "cannot tell yet, no difference can be shown",
+    LiftConclusion.TOO_FEW: "cannot tell yet, too few runs",
 }
+_NO_RUN = "cannot tell yet, no run to judge"
 # Other things than memory change over time, too.
 _BY_TIME = _BY_HOLDOUT | {
-    LiftConclusion.HELPS: "fewer failures than before",
-    LiftConclusion.HARMS: "more failures than before",
+    LiftConclusion.HELPS: "probably, fewer failures than before",
+    LiftConclusion.HARMS: "probably not, more failures than before",
 }
 
 
@@ -109,12 +110,19 @@ class FailureChange(NamedTuple):
 
 
 class PeriodAnswer(NamedTuple):
-    """Whether memory helped in a period: in a word, and in one sentence with its figures."""
+    """Whether memory helped in a period: the answer in a few words, and the figures behind it."""
 
     period: AuditPeriod
     change: FailureChange
     conclusion: LiftConclusion
-    text: str
+    name: str
+    headline: str
+    figures: str
+
+    @property
+    def text(self) -> str:
+        """Return the whole answer: for which time, the answer, and its figures."""
+        return f"{self.name}: {self.headline}. {self.figures[:1].upper()}{self.figures[1:]}."
 
 
 def compare_failures(before: Sequence[int], after: Sequence[int]) -> FailureChange:
@@ -140,11 +148,20 @@ def compare_failures(before: Sequence[int], after: Sequence[int]) -> FailureChan
 
 
 def answer_period(
-    period: AuditPeriod, change: FailureChange, *, lessons: int, told: int, lift: Lift
+    period: AuditPeriod,
+    change: FailureChange,
+    *,
+    lessons: int,
+    told: int,
+    lift: Lift,
+    last_run: datetime | None = None,
+    connected: datetime | None = None,
 ) -> PeriodAnswer:
     """Say whether memory helped: by the hold-out, which is random, or where that is small by the runs before.
 
     `lessons` were told `told` times; `lift` compares told runs with those from which lessons were withheld.
+    `last_run` is when the latest run of all began, `connected` when memory was set up here, if no run was
+    told anything yet.
     """
 
     def count(number: int, noun: str) -> str:
@@ -152,10 +169,15 @@ def answer_period(
 
     name = period.name if told or not period.is_all else "So far"
     if not change.runs and not told:
-        return PeriodAnswer(period, change, LiftConclusion.TOO_FEW, f"{name}: no run with a log ended.")
+        figures = f"connected {connected:%-d %b %Y}; " if connected else ""
+        figures += (
+            f"the last session began {last_run:%-d %b %Y}" if last_run else "no session was captured yet"
+        )
+        return PeriodAnswer(period, change, LiftConclusion.TOO_FEW, name, _NO_RUN, figures)
     parts = [f"{count(change.runs, 'run')}, {count(lessons, 'lesson')} told {count(told, 'time')}"]
     if not told:
         parts[0] = f"{count(change.runs, 'run')}, no told lesson judged yet"
+        parts += [f"connected {connected:%-d %b %Y}"] if connected else []
     if change.difference is None:
         before = f"{change.failures_before:,} in {count(change.runs_before, 'run')} {period.name_before}"
         before = before if change.runs_before else f"no run {period.name_before} to compare with"
@@ -175,5 +197,4 @@ def answer_period(
     elif not told:
         # What was not told cannot have helped.
         conclusion = LiftConclusion.TOO_FEW
-    text = f"{name}: {words[conclusion]}. {'; '.join(parts)}."
-    return PeriodAnswer(period, change, conclusion, text)
+    return PeriodAnswer(period, change, conclusion, name, words[conclusion], "; ".join(parts))

@@ -232,7 +232,8 @@ def _recommended_step(row: ReportRow) -> tuple[RecommendedStep, str]:
         return RecommendedStep.REWORD, f"{failed}: correct the remedy"
     if row.failed_heedless >= _OFTEN and row.not_followed > row.followed:
         failed = (
-            f"{row.not_followed} of {row.told} runs did not follow it, {row.failed_heedless} of them failed"
+            f"{row.not_followed} of {row.told} runs did not follow it"
+            f" ({row.failed_heedless} failed, which counts as did not help; the others as ignored)"
         )
         return RecommendedStep.REWORD, f"{failed}: word it more clearly"
     if helps:

@@ -117,6 +117,8 @@ class Audits(BankService):
                 judged = [each for each in judged if each.lesson not in strange]
             verdicts = [replace(each, time=began.get(each.run, each.time)) for each in judged]
             names = self._bank.lessons.lesson_names({verdict.lesson for verdict in verdicts})
+            has_briefs = bool(reader.select_fields(Brief, ("id",), limit=1))
+            first = () if has_briefs else reader.entries(after=0, limit=1)
         report = build_report(verdicts, names, _holdout_share(self._bank))
         told_at = (each.time for each in verdicts if each.following is not Following.WITHHELD)
         compared = AuditPeriod(since=min(told_at, default=None)) if period.is_all else period
@@ -126,7 +128,15 @@ class Audits(BankService):
             [count for _, moment, count in runs if compared.holds(moment)],
         )
         told = sum(bool(row.told) for row in report.lessons)
-        answer = answer_period(period, change, lessons=told, told=report.total.told, lift=report.total.lift)
+        answer = answer_period(
+            period,
+            change,
+            lessons=told,
+            told=report.total.told,
+            lift=report.total.lift,
+            last_run=runs[-1][1] if runs else None,
+            connected=first[0].time if first else None,
+        )
         return replace(report, answer=answer)
 
     @reads(Layer.RUNS)
@@ -146,6 +156,15 @@ class Audits(BankService):
         """Return what a run was told and what was withheld from it, oldest first."""
         with self._bank.reading() as reader:
             return reader.select(Brief, equals("run", run), order=("time", "id"))
+
+    @reads(Layer.RUNS)
+    def first_brief(self) -> datetime | None:
+        """Return when the first run began that was told something, None if none was yet."""
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(Brief, ("run", "time"), order=("time",), limit=1)
+            runs = reader.select_fields(Episode, ("started",), equals("id", rows[0][0])) if rows else []
+        began = [each for (each,) in runs if each] or [time for _, time in rows]
+        return from_text(began[0]) if began else None
 
     @reads(Layer.RUNS)
     def runs_of_briefs(self, briefs: Iterable[str]) -> dict[str, str]:
@@ -171,6 +190,13 @@ class Audits(BankService):
         conditions = [equals(name, value) for name, value in asked.items() if value]
         with self._bank.reading() as reader:
             return reader.select(Verdict, *conditions, order=("-time", "-id"), limit=limit)
+
+    @reads(Layer.RUNS)
+    def verdicts_by_id(self, ids: Iterable[str]) -> dict[str, Verdict]:
+        """Return verdicts by their ids, without those that are gone."""
+        with self._bank.reading() as reader:
+            found: dict[str, Verdict] = reader.records("verdict", list(ids))
+        return found
 
     @reads(Layer.RUNS)
     def regressions(self, run: str) -> list[Regression]:

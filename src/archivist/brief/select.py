@@ -4,8 +4,9 @@ Every door builds a `BriefRequest`, so that the same question has the same answe
 no postponed annotations: a hook makes them on its way, and compiling annotations from text costs it time.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.brief.works import NO_HABITS, Habits
@@ -155,7 +156,8 @@ class RenderedBrief(NamedTuple):
 
     `withheld` are the lessons that the hold-out kept back, `stale` the names of stale ones, each with its
     reason, `left` the others that were weighed and are not told. `project` is the project that the brief is
-    about, `project_by` how that was decided, `habits` what works and what often fails in it.
+    about, `project_by` how that was decided, `habits` what works and what often fails in it, `chances` the
+    chance of each lesson of a project that the next run meets it.
     """
 
     text: str
@@ -167,6 +169,7 @@ class RenderedBrief(NamedTuple):
     project_by: str = ""
     habits: Habits = NO_HABITS
     left: tuple[LeftLesson, ...] = ()
+    chances: Mapping[str, float] = MappingProxyType({})
 
     def count_crowded(self) -> str:
         """Say how many lessons that a person wrote, said or approved did not fit; empty without any."""

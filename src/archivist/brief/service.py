@@ -67,6 +67,10 @@ _HABITS_OF = frozenset(("episode",))
 _SHARE_OF_HABITS = 3
 _OVERCOME = "out of date: what failed went well in the runs since"
 _NO_ROOM = "did not fit: others were seen more often"
+_ORDER = (
+    "order: what a person said or approved, then by the chance that the next run meets it, its importance and"
+    " trust; what was seen once comes last"
+)
 # So many of the lessons that are left out are named with the reason.
 _LEFT = 50
 # Of the projects that lessons are about, a message names so many.
@@ -105,8 +109,8 @@ class Briefs(BankService):
 
     @reads(Layer.LESSONS)
     def reasons(self, brief: RenderedBrief) -> list[str]:
-        """Return why each lesson is in a brief, and which are withheld or stale."""
-        from archivist.brief.rank import trust_in
+        """Return why each lesson is in a brief and stands where it does, and which are withheld or stale."""
+        from archivist.brief.rank import is_said, trust_in
         from archivist.records import Tally
 
         with self._bank.reading() as reader:
@@ -115,6 +119,8 @@ class Briefs(BankService):
             if not said_by:
                 project, said_by = _resolve_project(self._bank, reader, project, [])
         lines = [f"{f'project {project}' if project else 'no project'}: {said_by}"] if said_by else []
+        if brief.chances and brief.chosen[1:]:
+            lines.append(_ORDER)
         for each in brief.chosen:
             tally = tallies.get(each.lesson.id, Tally())
             judged = tally.helpful + tally.ineffective
@@ -123,8 +129,12 @@ class Briefs(BankService):
                 if judged
                 else "no run has shown yet whether it helps"
             )
-            runs = "1 run" if each.lesson.frequency == 1 else f"{each.lesson.frequency} runs"
-            lines.append(f"{each.name}: met in {runs}, {helped}: trust {trust_in(tally):.2f}")
+            why = f"met in {_count_runs(each.lesson)}"
+            if is_said(each.lesson):
+                why = f"said or approved by a person, {why}"
+            elif each.lesson.id in brief.chances:
+                why += f", chance that the next run meets it {brief.chances[each.lesson.id]:.0%}"
+            lines.append(f"{each.name}: {why}; {helped}: trust {trust_in(tally):.2f}")
         lines += [f"{each.name}: randomly withheld, to measure its effect" for each in brief.withheld]
         return [*lines, *(f"{name}: stale, {reason}" for name, reason in brief.stale)]
 
@@ -235,6 +245,13 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
     if lesson.status is Status.CANDIDATE and not request.is_about_project:
         return "seen in one run only"
     return "less often seen than what is told"
+
+
+def _count_runs(lesson: Lesson) -> str:
+    """Return in how many runs a lesson was met, and how many still count, if fewer."""
+    seen = len(lesson.runs)
+    runs = "1 run" if seen == 1 else f"{seen} runs"
+    return runs if seen <= lesson.frequency else f"{runs} ({lesson.frequency} after ageing)"
 
 
 def _asked_facets(request: BriefRequest) -> dict[str, str]:
@@ -408,7 +425,8 @@ def _select_for_project(
         room -= excess
         chosen, unfitting = rank(shown, rules=rules._replace(budget_tokens=room))
     found = RenderedBrief("", tuple(chosen), stale=stale, left=(*left, *unfitting))
-    return found._replace(project=project, project_by=said_by, habits=habits)
+    met = {each.lesson.id: chances[each.lesson.id] for each in chosen if each.lesson.id in chances}
+    return found._replace(project=project, project_by=said_by, habits=habits, chances=met)
 
 
 def _shortlist(

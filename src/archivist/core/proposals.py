@@ -21,6 +21,8 @@ from archivist.records import (
     Status,
 )
 
+# A reason is read by a person who decides; longer material is cited as evidence.
+MOST_REASON = 4_000
 # Where an automatic proposal keeps the line that it adds to the rules.
 RULE = "rule"
 
@@ -63,20 +65,56 @@ def is_of_lesson(proposal: Proposal) -> bool:
     return proposal.status is ProposalStatus.OPEN and RULE in proposal.extra
 
 
-def withdraw_if_retired(proposal: Proposal, lessons: Mapping[str, Lesson], now: datetime) -> Proposal:
-    """Return a lesson's proposal as it stands: withdrawn, with the reason, if no run is told the lesson.
+def follow_lesson(
+    proposal: Proposal, lessons: Mapping[str, Lesson], doubts: Mapping[str, str], now: datetime
+) -> Proposal:
+    """Return a lesson's proposal as it stands: in the lesson's current words, or withdrawn with the reason.
 
+    It is withdrawn if no run is told the lesson, or if `doubts` says why its verdicts speak against it.
     `lessons` are those of the bank that the proposal cites.
     """
     if not is_of_lesson(proposal):
         return proposal
     lesson = next((lessons.get(name) for name in proposal.evidence), None)
-    if lesson is not None and not lesson.status.is_retired:
-        return proposal
-    reason = f"{lesson.short_id} was {lesson.status}" if lesson else "its lesson is gone"
-    if lesson and lesson.superseded_by in lessons:
-        reason += f" by {lessons[lesson.superseded_by].short_id}"
-    decided, status = max(lesson.edited, proposal.created) if lesson else now, ProposalStatus.WITHDRAWN
+    if lesson is None:
+        return _withdraw(proposal, now, "its lesson is gone")
+    decided = max(lesson.edited, proposal.created)
+    if lesson.status.is_retired:
+        reason = f"{lesson.short_id} was {lesson.status}"
+        if lesson.superseded_by in lessons:
+            reason += f" by {lessons[lesson.superseded_by].short_id}"
+        return _withdraw(proposal, decided, reason)
+    if doubt := doubts.get(lesson.id):
+        return _withdraw(proposal, now, f"{lesson.short_id} does not help as it stands: {doubt}")
+    line, reason = rule_line(lesson), rule_reason(lesson)
+    if line == proposal.extra[RULE]:
+        return replace(proposal, reason=reason)
+    after = with_line(proposal.before, line)
+    if after == proposal.before:
+        return _withdraw(proposal, decided, f"the rules already say what {lesson.short_id} says now")
+    return replace(proposal, after=after, reason=reason, extra={**proposal.extra, RULE: line})
+
+
+def find_rule_doubt(
+    proposal: Proposal, lessons: Mapping[str, Lesson], doubts: Mapping[str, str], rules: str
+) -> str:
+    """Return why an accepted rule no longer says what its lesson says; empty while it does, or is gone."""
+    line = str(proposal.extra.get(RULE, ""))
+    if proposal.status is not ProposalStatus.ACCEPTED or not line or line not in rules.splitlines():
+        return ""
+    lesson = next((lessons.get(name) for name in proposal.evidence), None)
+    if lesson is None:
+        return "its lesson is gone"
+    if lesson.status.is_retired:
+        return f"{lesson.short_id} was {lesson.status}"
+    if lesson.id in doubts:
+        return f"{lesson.short_id} does not help as it stands: {doubts[lesson.id]}"
+    current = rule_line(lesson)
+    return "" if current == line else f"{lesson.short_id} says now: {current.removeprefix('- ')}"
+
+
+def _withdraw(proposal: Proposal, decided: datetime, reason: str) -> Proposal:
+    status = ProposalStatus.WITHDRAWN
     return replace(proposal, status=status, decided=decided, decided_by=ARCHIVIST, comment=reason)
 
 
@@ -145,6 +183,12 @@ def rule_line(lesson: Lesson) -> str:
     if not text:
         text = f"{one_line(lesson.summary).rstrip('.')}: {one_line(lesson.remedies[0])}"
     return f"- {text} ({lesson.short_id})"
+
+
+def rule_reason(lesson: Lesson) -> str:
+    """Return why a lesson should become a rule."""
+    runs = "1 run" if lesson.frequency == 1 else f"{lesson.frequency} runs"
+    return f"{lesson.short_id} was met in {runs}: {lesson.summary}"[:MOST_REASON]
 
 
 def with_line(text: str, line: str) -> str:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from archivist.access.rights import Layer, Verb, decides, is_hidden_from, reads, writes
+from archivist.audit.report import RecommendedStep, build_report, recommend_steps
 from archivist.bus import PROPOSING_FAILED
 from archivist.capture.redaction import without_secrets
 from archivist.clock import to_short_text
 from archivist.core import blocks as core
 from archivist.core import proposals as policy
 from archivist.core.blocks import GUARDED
+from archivist.core.proposals import MOST_REASON
 from archivist.core.service import blocks_of
 from archivist.errors import (
     BankError,
@@ -42,11 +44,12 @@ from archivist.records import (
     Proposal,
     ProposalStatus,
     Status,
+    Verdict,
 )
 from archivist.records.lesson import SHORT_ID
 from archivist.records.tiers import PROPOSAL_ID
 from archivist.service import BankService
-from archivist.store.filters import at_least, equals
+from archivist.store.filters import at_least, equals, one_of
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
@@ -54,8 +57,6 @@ if TYPE_CHECKING:
 Listed: TypeAlias = "list[Proposal]"
 
 _LAST = "last_proposal"
-# A reason is read by a person who decides; longer material is cited as evidence.
-MOST_REASON = 4_000
 _MOST_EVIDENCE = 100
 # With ten undecided rules nobody reads an eleventh.
 _MOST_WAITING = 10
@@ -67,6 +68,7 @@ _VERBS = {
     ProposalStatus.REJECTED: "reject",
     ProposalStatus.ROLLED_BACK: "roll back",
     ProposalStatus.WITHDRAWN: "withdraw",
+    ProposalStatus.OPEN: "refresh",
 }
 # The records that can be cited as evidence.
 _CITED = (("lesson", Lesson), ("episode", Episode), ("event", Event), ("entry", Entry))
@@ -125,6 +127,36 @@ class Proposals(BankService):
                 texts = (f"{name_of(kind, each)}: {text_of(kind, each)}" for kind, each in seen if each)
                 described.append(next(texts, f"{cited}: gone"))
         return described
+
+    @reads(Layer.PROPOSALS)
+    def doubts(self, name: str) -> Sequence[str]:
+        """Return what speaks against accepting a proposal: cited lessons that changed or do not help."""
+        proposal, found = self.get(name), []
+        with self._bank.reading() as reader:
+            cited = reader.records("lesson", proposal.evidence) if proposal.evidence else {}
+            lessons = [lesson for lesson in cited.values() if not is_hidden_from(lesson, self._bank.actor)]
+            against = find_doubts(reader, lessons)
+        for lesson in lessons:
+            if lesson.status.is_retired:
+                found.append(f"{lesson.short_id}, which it cites, was {lesson.status}")
+            elif lesson.edited > proposal.created and policy.RULE not in proposal.extra:
+                found.append(f"{lesson.short_id}, which it cites, was changed since")
+            if lesson.id in against:
+                found.append(f"{lesson.short_id}: {against[lesson.id]}")
+        return found
+
+    @reads(Layer.PROPOSALS)
+    def outdated_rules(self) -> Sequence[tuple[Proposal, str]]:
+        """Return the accepted rules that no longer say what their lesson says, each with the reason."""
+        is_accepted = (equals("section", CoreSection.RULES), equals("status", ProposalStatus.ACCEPTED))
+        with self._bank.reading() as reader:
+            accepted = reader.select(Proposal, *is_accepted, order=("number",))
+            rules = core.text_of(blocks_of(reader).get(CoreSection.RULES)) if accepted else ""
+            cited = [name for each in accepted if policy.RULE in each.extra for name in each.evidence]
+            lessons: dict[str, Lesson] = reader.records("lesson", cited) if cited else {}
+            against = find_doubts(reader, lessons.values())
+        found = [(each, policy.find_rule_doubt(each, lessons, against, rules)) for each in accepted]
+        return [(each, reason) for each, reason in found if reason]
 
     @reads(Layer.PROPOSALS)
     def to_issue(self, name: str) -> str:
@@ -206,8 +238,7 @@ class Proposals(BankService):
                 empty = Block(section=CoreSection.RULES, updated=self._bank.now())
                 line = policy.rule_line(lesson)
                 after = policy.with_line(core.text_of(blocks_of(writer).get(empty.id)), line)
-                reason = f"{lesson.short_id} was met in {lesson.frequency} runs: {lesson.summary}"
-                cited = (empty, after, reason[:MOST_REASON], (lesson.id,))
+                cited = (empty, after, policy.rule_reason(lesson), (lesson.id,))
                 # The rules may say it already, or have no room for it.
                 with suppress(InputError):
                     made.append(archivist._write_proposal(writer, *cited, extra={policy.RULE: line}))
@@ -216,7 +247,7 @@ class Proposals(BankService):
     def _rule_candidates(self, reader: Reader) -> Sequence[Lesson]:
         """Return the lessons that should be rules and were never proposed, most frequent first.
 
-        One that was retired and is used again is proposed again.
+        One that was retired and is used again is proposed again, and so is one that helps after all.
         """
         at_runs = self._bank.config.proposals.rule_at_runs
         is_frequent = (equals("status", Status.ACTIVE), at_least("frequency", at_runs))
@@ -230,6 +261,8 @@ class Proposals(BankService):
         waiting = sum(status == ProposalStatus.OPEN and policy.RULE in json.loads(e) for _, status, e in rows)
         new = (lesson for lesson in found if lesson.id not in cited)
         wanted = [lesson for lesson in new if policy.is_rule_candidate(lesson, at_runs=at_runs)]
+        doubts = find_doubts(reader, wanted)
+        wanted = [lesson for lesson in wanted if lesson.id not in doubts]
         return wanted[: max(0, _MOST_WAITING - waiting)]
 
     def _decide(self, name: str, status: ProposalStatus, comment: str) -> Proposal:
@@ -299,13 +332,20 @@ class Proposals(BankService):
         return proposal
 
     def _close_due(self) -> None:
-        """Write that open proposals past their expiry, and those of retired lessons, are closed."""
+        """Write which open proposals expired, were withdrawn, or have new words of their lesson."""
         now, is_open = self._bank.now(), equals("status", ProposalStatus.OPEN)
+
+        def changes(reader: Reader) -> Listed:
+            known = reader.select(Proposal, is_open)
+            pairs = zip(known, _as_of(reader, known, now), strict=True)
+            # A reason counts runs: each run would write it again.
+            return [new for old, new in pairs if (old.status, old.after) != (new.status, new.after)]
+
         with self._bank.reading() as reader:
-            if _as_of(reader, known := reader.select(Proposal, is_open), now) == known:
+            if not changes(reader):
                 return
         with self._bank.acting_as(ARCHIVIST).transaction() as writer:
-            for proposal in _as_of(writer, writer.select(Proposal, is_open), now):
+            for proposal in changes(writer):
                 writer.put(proposal, _VERBS.get(proposal.status, "expire"))
 
     def propose_rules_quietly(self) -> None:
@@ -410,13 +450,22 @@ class Proposals(BankService):
 
 
 def _as_of(reader: Reader, proposals: Sequence[Proposal], now: datetime) -> Listed:
-    """Return proposals as of a time: expired when that is past, withdrawn when their lesson is retired."""
+    """Return proposals as of a time: expired when that is past; a lesson's follow what became of it."""
     cited = [name for each in proposals if policy.is_of_lesson(each) for name in each.evidence]
     lessons: dict[str, Lesson] = reader.records("lesson", cited) if cited else {}
     by = [lesson.superseded_by for lesson in lessons.values() if lesson.superseded_by]
+    doubts = find_doubts(reader, lessons.values())
     lessons = {**(reader.records("lesson", by) if by else {}), **lessons}
-    settled = (policy.withdraw_if_retired(each, lessons, now) for each in proposals)
+    settled = (policy.follow_lesson(each, lessons, doubts, now) for each in proposals)
     return [policy.expire_if_due(each, now) for each in settled]
+
+
+def find_doubts(reader: Reader, lessons: Iterable[Lesson]) -> dict[str, str]:
+    """Return why verdicts suggest to reword or retire a lesson, by the lessons that they speak against."""
+    names = {lesson.id: (lesson.id, lesson.summary) for lesson in lessons}
+    verdicts = reader.select(Verdict, one_of("lesson", tuple(names))) if names else ()
+    steps = recommend_steps(build_report(verdicts, names))
+    return {each.lesson: each.reason for each in steps if each.step is not RecommendedStep.KEEP}
 
 
 def find(reader: Reader, name: str) -> Proposal:

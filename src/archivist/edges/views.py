@@ -55,6 +55,7 @@ _DONE_WORDS = {
     "expire": "expired", "extract": "learnt from a review", "forget": "forgotten",
     "heed": "kept fresh: it helped", "import": "imported", "judge": "judged", "log": "logged",
     "merge": "merged", "propose": "proposed", "rebase": "adapted to the current text",
+    "refresh": "adapted to its lesson's current words",
     "reject": "rejected", "accept": "accepted", "roll back": "rolled back", "register": "registered",
     "remove": "removed", "reflect": "learnt from", "retire": "archived: it does not help",
     "see": "met again", "share": "shared", "suggest": "suggested", "supersede": "superseded",
@@ -481,8 +482,8 @@ def answer_view(report: Report) -> View:
     """Return whether memory helped in the period of a report, with the figures of the answer."""
     if report.answer is None:
         return {}
-    period, change, _, _ = report.answer
-    told = _pick(report.answer, "text conclusion")
+    period, change = report.answer.period, report.answer.change
+    told = _pick(report.answer, "text conclusion name headline figures")
     return {**told, **_pick(period, "since until days"), "change": change._asdict()}
 
 

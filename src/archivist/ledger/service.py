@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,11 @@ _LABELS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "fact": lambda plain: f"{plain['category']}/{plain['key']}",
     "artifact": lambda plain: str(plain["path"]),
     "document": lambda plain: str(plain["source"]),
+}
+# The words of the records that no search finds.
+_NAMED_OTHERWISE: dict[str, Callable[[Any], str]] = {
+    "conflict": lambda record: f"{record.category}/{record.key}: {record.kept} or {record.lost}",
+    "token": lambda record: str(record.actor),
 }
 # What undo leaves alone: an agent's private memory, and what an approver decided.
 _PROTECTED_KINDS = ("working", "proposal", "token")
@@ -80,6 +85,24 @@ class Ledger(BankService):
             entries = reader.entries(after=max(0, last - limit), limit=min(limit, max(0, last)))
         actor = self._bank.actor
         return [entry for entry in reversed(entries) if may_see(actor, entry.kind, entry.record)]
+
+    @reads(Layer.BANK)
+    def record_words(self, entries: Iterable[LedgerEntry]) -> dict[str, str]:
+        """Return the words of the records of entries, without what is gone or hidden from the actor."""
+        from archivist.recall.results import RENDERERS, text_of
+
+        ids: dict[str, list[str]] = {}
+        for entry in entries:
+            ids.setdefault(entry.kind, []).append(entry.record)
+        found: dict[str, str] = {}
+        with self._bank.reading() as reader:
+            for kind in (*_NAMED_OTHERWISE, *RENDERERS):
+                known: Mapping[str, Any] = reader.records(kind, ids[kind]) if kind in ids else {}
+                for name, record in known.items():
+                    if not is_hidden_from(record, self._bank.actor):
+                        words = _NAMED_OTHERWISE.get(kind)
+                        found[name] = words(record) if words else text_of(kind, record)
+        return found
 
     @writes(Layer.BANK)
     def undo(self, name: str) -> Any:

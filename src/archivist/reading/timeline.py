@@ -81,14 +81,19 @@ def program_of(tool: str, text: str) -> str:
     return found[0].rpartition("/")[2] or tool if found else tool
 
 
-def mark_steps(events: Sequence[EventOutline], cited: Collection[int] = ()) -> dict[int, StepMark]:
-    """Return the steps that stand out: failures, what worked afterwards, evidence, and what people said."""
+def mark_steps(
+    events: Sequence[EventOutline], cited: Collection[int] = (), failed: Collection[int] = ()
+) -> dict[int, StepMark]:
+    """Return the steps that stand out: failures, what worked afterwards, evidence, and what people said.
+
+    `failed` are steps in which reflection found a failure that their exit code does not show.
+    """
     marks: dict[int, StepMark] = {}
     waiting: dict[str, int] = {}
     for at, event in enumerate(events):
         if event.kind in _CALLS:
             program = program_of(event.tool, event.text)
-            if event.is_error:
+            if event.is_error or event.seq in failed:
                 marks[event.seq] = StepMark.FAILED
                 waiting[program] = at
             elif program in waiting and at - waiting.pop(program) <= _REACH:

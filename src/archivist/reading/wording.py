@@ -59,7 +59,7 @@ _ASKING = lazy_pattern(
     r"\b(?:must|should|use|run|try|set|pass|call|install|define|specify|please)\b", re.IGNORECASE
 )
 _OWN_MARKS = str.maketrans({"`": "'", **dict.fromkeys("“”„‟❝❞〝〞〟\uff02«»", '"')})
-_OWN_COUNT = lazy_pattern(r"[(\[](?=\s{0,8}(?:seen\b|helped in\b|\d{1,6} of \d))", re.IGNORECASE)
+_OWN_COUNT = lazy_pattern(r"[(\[](?=\s{0,8}(?:seen\b|(?:helped|worked) in\b|\d{1,6} of \d))", re.IGNORECASE)
 _BRACKETS = {"(": ")", "[": "]"}
 _LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]{0,400}\)|, line \d+")
 

@@ -45,6 +45,8 @@ from archivist.records.run_words import OUTCOMES
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
+# How a summary ends whose run left a check failing.
+STILL_FAILED = "still failed"
 # Older sessions leave progress.md, which agents read; their lessons stay in the bank.
 _MOST_SESSIONS = 20
 _START = "<!-- archivist:lessons -->"
@@ -274,8 +276,13 @@ def _verification(checks: dict[str, _Check]) -> str:
     bad = [code(name) for name, check in checks.items() if check.last and check.last.has_failed]
     good = [code(name) for name, check in checks.items() if check.last and not check.last.has_failed]
     parts = [f"{format_list(good[-4:])} passed"] if good else []
-    parts += [f"{format_list(bad)} still failed"] if bad else []
+    parts += [f"{format_list(bad)} {STILL_FAILED}"] if bad else []
     return f"At the end {' and '.join(parts)}." if parts else ""
+
+
+def ended_failing(summary: str) -> bool:
+    """Say whether a run's summary tells of a check that failed to the end."""
+    return summary.endswith(f" {STILL_FAILED}.")
 
 
 def _turning_points(reading: RunReading, checks: dict[str, _Check]) -> Iterator[str]:

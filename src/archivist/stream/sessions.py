@@ -29,7 +29,7 @@ _COMMAND = re.compile(r"\A/\w+\s*\Z")
 _SAID = "the user said: "
 _WISH = "The user's wish: "
 _CHANGED_FILE = "changed "
-_COUNTS = re.compile(r"\s{0,8}\((?:helped|seen) [^()]{0,200}\)\s{0,8}\Z")
+_COUNTS = re.compile(r"\s{0,8}\((?:helped|worked|seen) [^()]{0,200}\)\s{0,8}\Z")
 # How often something went well is no advice.
 _WORKED = re.compile(r"\A`[^`]*` worked \d+ times?\Z")
 _FAILED_OF = re.compile(r"\A`(?P<what>[^`]*)` failed (?P<bad>\d+) of (?P<all>\d+) times?\Z")

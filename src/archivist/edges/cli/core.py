@@ -237,16 +237,20 @@ def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
 def accept(bank: Bank, name: str, comment: str) -> Answer:
     """Accept the proposal ID: its text becomes the text of the block.
 
-    With proposals.issue_command in your own settings an issue is opened for it.
+    Warns if a lesson that it cites was changed or does not help. With proposals.issue_command in your own
+    settings an issue is opened for it.
     """
+    doubts = tuple(f"warning: {doubt}" for doubt in bank.proposals.doubts(name))
     answer = _proposal_answer(bank.proposals.accept(name, comment=comment))
+    if doubts:
+        answer = answer._replace(warnings=(*doubts, f"hint: archivist proposals roll-back {name}"))
     if not bank.config.proposals.issue_command:
         return answer
     try:
         return answer._replace(notes=(f"issue: {bank.proposals.open_issue(name)}",))
     except ArchivistError as error:
         # The proposal is accepted; the issue can be opened again.
-        return answer._replace(warnings=(f"archivist: {error.message}",))
+        return answer._replace(warnings=(*answer.warnings, f"archivist: {error.message}"))
 
 
 @options.bank_command(proposals, cls=options.DashTextCommand)

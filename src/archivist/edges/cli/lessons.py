@@ -348,8 +348,9 @@ def history(session: Session, name: str, is_global: bool) -> Answer:
 
 _LEGEND = (
     "Helped: the run needed it and followed it, and its failure did not occur, or not again; Did not help: it"
-    " did; Ignored: needed, not followed; Not needed: the run had no occasion; Not known: nobody can tell;"
-    " Helped share: of the runs in which it helped or did not, with its 95 % interval."
+    " did, whether or not the run followed it; Ignored: needed, not followed, and no failure; Not needed: the"
+    " run had no occasion; Not known: nobody can tell; Helped share: of the runs in which it helped or did"
+    " not, with its 95 % interval."
 )
 _LEGEND_HELD_OUT = (
     " Withheld: runs that needed it and from which it was randomly withheld; Prevents: fewer failures a run"

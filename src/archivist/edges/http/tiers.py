@@ -10,7 +10,7 @@ from pydantic import Field
 
 from archivist.archive.service import MAX_CHARACTERS
 from archivist.bank import Bank
-from archivist.core.proposals_service import MOST_REASON
+from archivist.core.proposals import MOST_REASON
 from archivist.edges import views
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked

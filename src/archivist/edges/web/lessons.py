@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from archivist.access.rights import may_change
+from archivist.audit.report import RecommendedStep, recommend_steps
 from archivist.edges.views import history_views, hit_view, lesson_views, report_row_view
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, page, path_of
 from archivist.errors import InputError
@@ -85,7 +86,9 @@ def show_lesson(visit: Visit) -> PageView:
     verdicts = bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS)
     seen = lesson.evidence.episodes[::-1][:_SEEN]
     runs = [*seen, *(verdict.run for verdict in verdicts), *(event.run for event in calls.values())]
-    rows = bank.audits.audit_report(lesson=lesson.id).lessons
+    report = bank.audits.audit_report(lesson=lesson.id)
+    rows = report.lessons
+    doubts = [each.reason for each in recommend_steps(report) if each.step is not RecommendedStep.KEEP]
     return PageView(
         "lesson.html",
         f"{view['id']}: {lesson.summary[:60]}",
@@ -95,6 +98,7 @@ def show_lesson(visit: Visit) -> PageView:
             "seen": seen,
             "runs": bank.audits.run_names(runs),
             "row": report_row_view(rows[0]) if rows else None,
+            "doubt": next(iter(doubts), ""),
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
             "verdicts": verdicts,
             "history": history[::-1][:_HISTORY],

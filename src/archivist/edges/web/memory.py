@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from archivist.access.rights import Layer, Verb
+from archivist.bank import Bank
 from archivist.core.blocks import (
     GUARDED,
     render_block,
@@ -21,7 +22,7 @@ from archivist.edges import views
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, page
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.layers.knowledge_service import BY_NAME
-from archivist.records import Block, CoreSection
+from archivist.records import Block, CoreSection, Proposal
 from archivist.records.plain import digest_of
 from archivist.records.tier_words import ProposalStatus
 from archivist.text import estimate_tokens
@@ -178,27 +179,54 @@ def list_proposals(visit: Visit) -> PageView:
                 **views.proposal_view(each),
                 "diff": bank.proposals.diff(each.id),
                 "cited": list(bank.proposals.evidence(each.id)),
+                "doubts": list(bank.proposals.doubts(each.id)),
+                "judged": _judged_row(bank, each),
                 "version": digest_of(each.before, each.after),
                 "may_decide": may_any and may_decide(bank.actor, each.proposer, approvers),
             }
             for each in waiting
         ],
-        "decided": [views.proposal_view(each) for each in decided],
+        "decided": [
+            {**views.proposal_view(each), "version": digest_of(each.before, each.after)} for each in decided
+        ],
+        "outdated": [
+            {**views.proposal_view(each), "version": digest_of(each.before, each.after), "doubt": reason}
+            for each, reason in bank.proposals.outdated_rules()
+        ],
+        "done": _DONE.get(visit.query.get("done", ""), ""),
+        "changed": visit.query.get("id", ""),
+        "may_decide": may_any,
     }
     return PageView("proposals.html", "Proposals", content)
 
 
+# What the page says after a decision.
+_DONE = {
+    "accept": "accepted: every run reads it first from now on.",
+    "reject": "rejected: nothing was changed.",
+    "roll-back": "rolled back: the block reads as it did before.",
+}
+
+
+def _judged_row(bank: Bank, proposal: Proposal) -> views.View | None:
+    """Return how the lesson did that a proposal is made from, None before it was judged."""
+    lesson = next(iter(bank.lessons.get_many(proposal.evidence[:1])), None)
+    rows = bank.audits.audit_report(lesson=lesson.id).lessons if lesson else ()
+    return views.report_row_view(rows[0]) if rows else None
+
+
 @action("/proposals/{name}/{decision}", shows=list_proposals)
 def decide_proposal(visit: Visit) -> str:
-    """Accept or reject a proposal, with a reason."""
-    decide = {"accept": visit.bank.proposals.accept, "reject": visit.bank.proposals.reject}
+    """Accept or reject a proposal with a reason, or take an acceptance back."""
+    proposals = visit.bank.proposals
+    decide = {"accept": proposals.accept, "reject": proposals.reject, "roll-back": proposals.roll_back}
     decision = visit.names["decision"]
     if decision not in decide:
-        raise InputError(f"no decision {decision!r}", hint="accept or reject")
+        raise InputError(f"no decision {decision!r}", hint=", ".join(decide))
     proposal = visit.bank.proposals.get(visit.names["name"])
     visit.require_version(digest_of(proposal.before, proposal.after), proposal.short_id)
     decide[decision](visit.names["name"], comment=visit.form.get("comment", "").strip())
-    return "/proposals"
+    return f"/proposals?{urlencode({'done': decision, 'id': proposal.short_id})}"
 
 
 @page("/workspace")

@@ -43,7 +43,13 @@ _WAITING = (
     ("open_conflicts", "fact is contradicted", "facts are contradicted", "/knowledge"),
     ("runs_waiting", "run waits for reflection", "runs wait for reflection", "/runs"),
     ("runs_abandoned", "reflection failed for a run", "reflections failed", "/checks"),
+    ("outdated_rules", "rule no longer says what its lesson says",
+     "rules no longer say what their lessons say", "/proposals#outdated"),
+    ("doubtful_lessons", "lesson does not help as it stands: reword or forget it",
+     "lessons do not help as they stand: reword or forget them", "/audit#suggestions"),
 )  # fmt: skip
+# Checking every record of a larger bank takes seconds: its overview only links to the checks.
+_CHECKED_EVENTS = 50_000
 
 
 @page("/overview")
@@ -51,6 +57,9 @@ def overview(visit: Visit) -> PageView:
     """Show what the memory has done, how failures developed, and what waits for the visitor."""
     bank = visit.bank
     counts, curve = bank.doctor.status(), bank.audits.learning_curve(visit.query.get("project", ""))
+    counts |= {"doubtful_lessons": len(doctor.find_doubtful_lessons(bank))}
+    counts |= {"outdated_rules": len(bank.proposals.outdated_rules())}
+    began = bank.audits.first_brief()
     latest = bank.lessons.latest(_LATEST)
     recent = bank.audits.audit_report(resolve_period(bank.now(), days=_RECENT_DAYS))
     return PageView(
@@ -61,7 +70,9 @@ def overview(visit: Visit) -> PageView:
             "learnt": counts["active_lessons"] + counts["candidate_lessons"],
             "curve": curve,
             "projects": bank.runs.projects(),
-            "charts": [draw_curve(curve, width=width) for width in (WIDTH, NARROW)] if curve else [],
+            "charts": [draw_curve(curve, width=width, began=began) for width in (WIDTH, NARROW)]
+            if curve
+            else [],
             "recent": answer_view(recent),
             "waiting": [
                 WaitingItem(counts[name], one if counts[name] == 1 else several, link)
@@ -69,7 +80,7 @@ def overview(visit: Visit) -> PageView:
                 if counts[name]
             ],
             "lessons": lesson_views(bank, latest),
-            "hooks": doctor.check_hook_failures(bank.path, bank.now()),
+            "is_checked_here": counts["events"] + counts["active_lessons"] <= _CHECKED_EVENTS,
             "model": model_view(bank),
         },
     )
@@ -140,19 +151,22 @@ def audit(visit: Visit) -> PageView:
     found = audits.audit_report(period, project=project)
     curve = audits.learning_curve(project, period)
     steps = {each.lesson: to_plain(each) for each in recommend_steps(found)}
-    widths = (WIDTH, NARROW)
+    widths, began = (WIDTH, NARROW), audits.first_brief()
     content = {
         "answer": answer_view(found),
         "period": period,
         "projects": visit.bank.runs.projects(),
         "total": report_row_view(found.total),
-        "curve": [draw_curve(curve, width=width, since=period.since) for width in widths] if curve else [],
+        "curve": [draw_curve(curve, width=width, since=period.since, began=began) for width in widths]
+        if curve
+        else [],
         "charts": [draw_report_chart(found.total, width=width) for width in widths]
         if sum(each.share is not None for each in found.total.periods) > 1
         else [],
         "rows": [report_row_view(row) for row in found.lessons[:PAGE_SIZE]],
         "count": len(found.lessons),
         "steps": steps,
+        "has_lift": any(row.lift.interval for row in found.lessons[:PAGE_SIZE]),
     }
     return PageView("audit.html", "Audit", content)
 

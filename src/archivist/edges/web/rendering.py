@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -33,7 +34,7 @@ from archivist.clock import from_text
 from archivist.edges.server.banks import KEY, PoolLane, RequestContext
 from archivist.edges.server.checks import Pages, Refusal
 from archivist.edges.views import describe_entry
-from archivist.errors import ChangedError, CursorError, NotFoundError
+from archivist.errors import ArchivistError, ChangedError, CursorError, NotFoundError
 from archivist.records.run_words import Effect
 from archivist.records.words import ActorKind, Provenance
 from archivist.store.ledger import LedgerEntry
@@ -192,7 +193,10 @@ def _render(view: PageView, visit: Visit, problem: str = "") -> str:
     frame = {
         "title": view.title,
         "visit": visit,
+        "path": visit.path,
+        "menu": _menu(_empty_pages(bank)),
         "actor": bank.actor,
+        "is_reader": not visit.may("lessons", "decide"),
         "bank_name": bank.root.name,
         "now": bank.now(),
         "alert": problem[:1].upper() + problem[1:],
@@ -200,8 +204,64 @@ def _render(view: PageView, visit: Visit, problem: str = "") -> str:
     return template.render(**frame, **view.content)
 
 
-def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[tuple[LedgerEntry, str, str, str]]:
-    """Return entries of the ledger: what was done, how people know the record, and its page."""
+# The pages by group; those of the last group are folded away while there is nothing on them.
+_PAGES = (
+    ("", (("/overview", "Overview"), ("/lessons", "Lessons"), ("/runs", "Runs"), ("/live", "Live"))),
+    ("Effect", (
+        ("/brief", "Brief preview"), ("/audit", "Audit"), ("/ledger", "Ledger"), ("/checks", "Health"),
+    )),
+    ("Memory", (
+        ("/proposals", "Proposals"), ("/knowledge", "Knowledge"), ("/tasks", "Tasks"), ("/core", "Core"),
+        ("/workspace", "Workspace"),
+    )),
+)  # fmt: skip
+
+
+def _menu(empty: Collection[str]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the pages by group, the empty ones in a group of their own."""
+    groups = [(name, [each for each in pages if each[0] not in empty]) for name, pages in _PAGES]
+    folded = [each for _, pages in _PAGES for each in pages if each[0] in empty]
+    return [*groups, ("More", folded)] if folded else groups
+
+
+def _empty_pages(bank: Bank) -> set[str]:
+    """Return the pages of memory that have nothing to show yet."""
+    has_any: dict[str, Callable[[], object]] = {
+        "/knowledge": lambda: bank.knowledge.query(limit=1),
+        "/tasks": lambda: (
+            bank.tasks.query(limit=1) or bank.attempts.query(limit=1) or bank.artifacts.query(limit=1)
+        ),
+        "/core": bank.core.blocks,
+        "/workspace": lambda: bank.workspace.retrieve_plans("") or bank.workspace.retrieve_overview(""),
+    }
+    empty = set()
+    for path, find in has_any.items():
+        # A layer that cannot be read says why on its own page.
+        with suppress(ArchivistError):
+            if not find():
+                empty.add(path)
+    return empty
+
+
+class LedgerRow(NamedTuple):
+    """One line about the ledger: an entry, what was done, how people know the record, and its page.
+
+    Verdicts on one run are one line; `verdicts` has the lesson, its page and the effect of each.
+    """
+
+    entry: LedgerEntry
+    what: str
+    words: str
+    link: str
+    verdicts: tuple[tuple[str, str, str], ...] = ()
+
+
+# The pages that list records of a kind.
+_LISTS = {"fact": "/knowledge", "conflict": "/knowledge", "artifact": "/tasks"}
+
+
+def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[LedgerRow]:
+    """Return entries of the ledger as people know them, the verdicts on one run together."""
     told = bank.audits.runs_of_briefs(entry.record for entry in entries if entry.kind == "brief")
     has_proposals = any(entry.kind == "proposal" for entry in entries)
     proposals = {each.id: each for each in bank.proposals.list()} if has_proposals else {}
@@ -218,10 +278,19 @@ def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[tuple[Ledge
     # To an agent the words of a lesson that waits are not there.
     is_agent = bank.actor.kind is ActorKind.AGENT
     asked = [] if is_agent else [entry.record for entry in entries if entry.kind == "lesson"]
+    verdicts = bank.audits.verdicts_by_id(entry.record for entry in entries if entry.kind == "verdict")
+    asked += [] if is_agent else [verdict.lesson for verdict in verdicts.values()]
     lessons = bank.lessons.lesson_names(asked)
-    found = []
+    others = ("entry", "fact", "task", "artifact", "document", "conflict", "token")
+    texts = {} if is_agent else bank.ledger.record_words(each for each in entries if each.kind in others)
+    found: list[LedgerRow] = []
     for entry in entries:
         words = link = ""
+        judged: tuple[tuple[str, str, str], ...] = ()
+        if verdict := verdicts.get(entry.record):
+            name = " ".join(lessons.get(verdict.lesson, ("a lesson",)))
+            page_of = path_of("lessons", name.split()[0]) if verdict.lesson in lessons else ""
+            judged = ((name, page_of, verdict.effect.value),)
         if entry.record in lessons:
             words, link = " ".join(lessons[entry.record]), path_of("lessons", lessons[entry.record][0])
         elif entry.record in proposals:
@@ -229,7 +298,17 @@ def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[tuple[Ledge
             words, link = f"{proposal.short_id} {proposal.reason}", f"/proposals#{proposal.short_id}"
         elif run := runs[entry.seq]:
             words, link = names.get(run, ("", ""))[0] or run, path_of("runs", run)
-        found.append((entry, describe_entry(entry), words, link))
+        elif entry.kind == "block":
+            words, link = f"core block {entry.record}", f"/core#{quote(entry.record)}"
+        else:
+            words, link = first_words(texts.get(entry.record, ""), 120), _LISTS.get(entry.kind, "")
+            link = path_of("tasks", entry.record) if entry.kind == "task" else link
+        row = LedgerRow(entry, describe_entry(entry), words, link, judged)
+        last = found[-1] if found else None
+        if last and last.verdicts and judged and (last.link, last.what) == (row.link, row.what):
+            found[-1] = last._replace(verdicts=(*last.verdicts, *judged))
+        else:
+            found.append(row)
     return found
 
 
@@ -281,6 +360,9 @@ def _environment() -> jinja2.Environment:
         "figures": lambda value: str(value).replace(" %", "\u00a0%"),
         "words": lambda value: str(value).replace("_", " "),
         "share": lambda value: "-" if value is None else f"{value:.0%}",
+        "linked": _link_names,
+        "linked_code": lambda text, most=220: _link_names(shorten_line(str(text), most), has_code=True),
+        "brief_lines": _link_brief,
     }
     made.globals |= {"path_of": path_of, "ago": ago, "version": __version__, "static": static_path}
     return made
@@ -298,6 +380,54 @@ def _mark_code(text: str, most: int = 220) -> Markup:
         for at, part in enumerate(parts)
     ]
     return Markup("").join(shown)
+
+
+_CODE = re.compile(r"`([^`]*)`")
+_NAMES = re.compile(
+    r"\b([mp]-\d{3,7}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b"
+    r"|(\barchivist [a-z]+(?: (?:list|show|add|edit|approve|forget|accept|reject|claim|create)\b)?"
+    r"(?: --[a-z][a-z-]*(?: quarantined\b)?| [A-Z]{2,}\b)*)"
+)
+
+
+def _link_names(text: str, *, has_code: bool = False) -> Markup:
+    """Return a text with the lessons, proposals and runs in it as links, and our commands as code.
+
+    With `has_code` what stands between backticks is code, too.
+    """
+    parts, at = [], 0
+    text = make_legible(text)
+    if has_code:
+        pieces = _CODE.split(text)
+        shown = [
+            Markup("<code>{}</code>").format(piece) if number % 2 else _link_names(piece)
+            for number, piece in enumerate(pieces)
+        ]
+        return Markup("").join(shown)
+    for found in _NAMES.finditer(text):
+        parts.append(escape(text[at : found.start()]))
+        at = found.end()
+        if name := found[1]:
+            pages = {"m": path_of("lessons", name), "p": f"/proposals#{name}"}
+            page_of = pages.get(name[0], path_of("runs", name))
+            parts.append(Markup('<a href="{}"><code>{}</code></a>').format(page_of, name))
+        else:
+            parts.append(Markup("<code>{}</code>").format(found[2]))
+    return Markup("").join([*parts, escape(text[at:])])
+
+
+def _link_brief(text: str, lessons: Sequence[Mapping[str, Any]]) -> Markup:
+    """Return a brief's text, word for word, each numbered lesson as a link to its page."""
+    lines = [Markup("{}").format(line) for line in make_legible(text).strip("\n").split("\n")]
+    numbered = [at for at, line in enumerate(lines) if re.match(r"\d+\. |- ", str(line))]
+    begins = next((at for at, line in enumerate(lines) if line.startswith("### ")), 0)
+    numbered = [at for at in numbered if at > begins][: len(lessons)]
+    for at, lesson in zip(numbered, lessons, strict=False):
+        if not lesson.get("is_global"):
+            lines[at] = Markup('<a class="line" href="{}">{}</a>').format(
+                path_of("lessons", str(lesson["id"])), lines[at]
+            )
+    return Markup("\n").join(lines)
 
 
 def _clip(text: object, most: int = 120) -> str:
@@ -328,16 +458,25 @@ async def _serve_static(request: Request) -> Response:
     )
 
 
+_REFUSALS = {401: "Sign in", 403: "Not allowed", 404: "Not found", 500: "Something went wrong"}
+
+
 def _render_refusal(refusal: Refusal, scope: Scope) -> Response:
     """Return a refusal as a page; without a session it asks for a token."""
     path = quote(scope["path"]) if not scope["path"].startswith("//") else "/"
     query = scope.get("query_string", b"").decode("ascii", "ignore")
     shown = {
-        "title": "Sign in" if refusal.status == 401 else "Not possible",
+        "title": _REFUSALS.get(refusal.status, "Not possible"),
         "refusal": refusal,
         "again": (f"{path}?{query}" if query else path) if refusal.code == "foreign_origin" else "",
     }
-    text = _environment().get_template("refusal.html").render(**shown)
+    context: RequestContext | None = scope.get(KEY)
+    template = "refusal.html"
+    if context is not None and not shown["again"] and refusal.status != 401:
+        template = "missing.html"
+        shown |= {"path": path, "menu": _menu(()), "actor": context.actor, "is_reader": False, "alert": ""}
+        shown |= {"bank_name": "", "is_waiting": False}
+    text = _environment().get_template(template).render(**shown)
     headers = {**(refusal.headers or {}), **_HEADERS}
     return HTMLResponse(text, refusal.status, headers=headers)
 

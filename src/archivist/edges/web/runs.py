@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from archivist.audit.analytics import GroupBy
-from archivist.audit.curve import count_failures
+from archivist.audit.curve import count_failures, failed_steps
 from archivist.bank import Bank
 from archivist.capture.runs import LATEST
 from archivist.charts import NARROW, WIDTH, draw_flow, draw_rate_chart
@@ -14,10 +14,11 @@ from archivist.edges import views
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
 from archivist.errors import InputError
 from archivist.layers.tasks_service import OLDEST
-from archivist.reading.timeline import StepMark, fold_timeline, mark_steps, program_of
+from archivist.reading.timeline import fold_timeline, mark_steps, program_of
 from archivist.recall.query import Query
-from archivist.records import Episode
+from archivist.records import Episode, EpisodeStatus
 from archivist.records.words import NOTES
+from archivist.reflect.summary import ended_failing
 from archivist.text import first_words
 
 # A page holds so many parts of a timeline, and a fold that is opened so many steps: each at most about 1 kB.
@@ -29,8 +30,17 @@ _FLOW_LESSONS = 200
 
 
 def _run_row(bank: Bank, episode: Episode) -> views.View:
-    """Return a run with the number of failures that it met, None before it was reflected on."""
-    return {**views.run_view(bank, episode), "failures": count_failures(episode.extra.get(NOTES))}
+    """Return a run with the number of failures that it met, None before it was reflected on.
+
+    A client reports success when a session ends in order; a check that failed to the end says more.
+    """
+    view, notes = views.run_view(bank, episode), episode.extra.get(NOTES)
+    has_failed = episode.status is EpisodeStatus.SUCCESS and ended_failing(episode.summary)
+    return {
+        **view,
+        "failures": count_failures(notes),
+        "word": "checks failed" if has_failed else view["status"],
+    }
 
 
 def _flow_charts(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any], title: str) -> list[str]:
@@ -53,8 +63,12 @@ def list_runs(visit: Visit) -> PageView:
         "runs.html",
         " ".join(filter(None, ("Runs", project))),
         {
-            # Attempts have a page of their own, by task.
-            "runs": [_run_row(bank, each) for each in found[:PAGE_SIZE] if each.action is None],
+            # Attempts have a page of their own, by task; what still runs is linked above the list.
+            "runs": [
+                _run_row(bank, each)
+                for each in found[:PAGE_SIZE]
+                if each.action is None and each.status is not EpisodeStatus.RUNNING
+            ],
             "next_page": visit.next_page(found, LATEST),
             "projects": bank.runs.projects(),
             # They have no end by which they could be listed.
@@ -106,7 +120,7 @@ def show_run(visit: Visit) -> PageView:
         if name.startswith(mark) and name.removeprefix(mark).isdecimal()
     }
     outline = bank.runs.outline(episode.id)
-    marks = mark_steps(outline, cited)
+    marks = mark_steps(outline, cited, failed_steps(episode.extra.get(NOTES), episode.id))
     parts = fold_timeline(outline, marks)
     start = int(visit.query.get("part", "0")) if visit.query.get("part", "0").isdecimal() else 0
     shown = parts[start : start + _PARTS]
@@ -129,7 +143,6 @@ def show_run(visit: Visit) -> PageView:
             "start": start,
             "more": start + _PARTS if len(parts) > start + _PARTS else 0,
             "steps": len(outline),
-            "failed": sum(mark is StepMark.FAILED for mark in marks.values()),
             "is_repeated": bool(episode.task) and len(bank.runs.episodes(task=episode.task, limit=2)) > 1,
             "events": {event.seq: event for event in events},
             "cited": cited,

@@ -303,7 +303,7 @@ def importance(case: Case, *, has_remedy: bool) -> float:
 
 
 def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> str:
-    """Say what to do, and how often it helped if that is less often than the failure occurred.
+    """Say what to do, and how often it worked if that is less often than the failure occurred.
 
     Only tries count against a remedy: a run that met the failure and did nothing says nothing about it. A
     destructive command is only mentioned, with a warning. `is_whole` is for sentences that do not name the
@@ -314,8 +314,8 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
         return f"{format_run_count(runs)} did {code(remedy.text)}, {WARNING}"
     text = advice(remedy._replace(instead="") if is_whole else remedy)
     if vain := case.vain.get(remedy.text, 0):
-        return f"{text} (helped in {runs} of {runs + vain} tries)"
-    return text if runs >= case.runs else f"{text} (helped in {format_run_count(runs)})"
+        return f"{text} (worked in {runs} of {runs + vain} tries)"
+    return text if runs >= case.runs else f"{text} (worked in {format_run_count(runs)})"
 
 
 def describe_offer(offer: Remedy) -> str:

@@ -52,7 +52,7 @@ _MODULE_NAME = lazy_pattern(r"@?[A-Za-z_][\w./@-]{0,99}")
 _INSTALLED = lazy_pattern(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = lazy_pattern(r"removed in (?:the )?(\w+) v?(\d+)")
 _NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from '?([\w.]+)")
-_HELP_COUNT = " (helped in "
+_WORKED_COUNT = " (worked in "
 # Modules of Python itself that lost names over time.
 _STANDARD = frozenset(
     ("inspect", "collections", "typing", "asyncio", "types", "imp", "distutils", "fractions", "unittest",
@@ -289,8 +289,8 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         if pin and pin.split()[-1].strip("'") not in done:
             addition = f", or {code(pin)}" if done else code(pin)
         if len(problem) + 2 + len(done + addition) > LONGEST_SUMMARY:
-            # How often it helped matters less than the remedy and the pin.
-            done = done.split(_HELP_COUNT)[0]
+            # How often it worked matters less than the remedy and the pin.
+            done = done.split(_WORKED_COUNT)[0]
         done += addition
         yield make_candidate(
             material,

@@ -20,7 +20,10 @@ function swap(id, part) {
     row?.setAttribute("data-at", "");
     return;
   }
+  // What was loaded later is not loaded again with each update.
+  const loaded = [...old.querySelectorAll("[data-loaded][id]")];
   old.replaceChildren(...part.childNodes);
+  for (const each of loaded) document.getElementById(each.id)?.replaceWith(each);
   watchAll(old);
   const same = link && old.querySelector(`a[href="${CSS.escape(link)}"]`);
   if (!same) return;
@@ -63,6 +66,15 @@ function watchFolds(root) {
   }
 }
 
+/** Fill the parts of a page that take longer to make than the page itself. */
+function loadParts(root) {
+  for (const part of root.querySelectorAll("[data-load][id]")) {
+    if (part.hasAttribute("data-loaded")) continue;
+    part.setAttribute("data-loaded", "");
+    fetchPart(part.dataset.load, part.id).then((news) => { if (news) part.replaceChildren(...news.childNodes); });
+  }
+}
+
 function watchChanges() {
   const parts = [...document.querySelectorAll("[data-live][id]")];
   if (!parts.length) return;
@@ -71,7 +83,11 @@ function watchChanges() {
     // A form that is being filled in must not be replaced under the hands of its user.
     const busy = document.activeElement?.closest("[data-live] form, [data-live] details[open]");
     if (busy || new URLSearchParams(location.search).has("after")) return;
-    for (const part of parts) fetchPart(location.href, part.id).then((news) => swap(part.id, news));
+    // An answer that comes after a search began would replace what was found.
+    const url = location.href;
+    for (const part of parts) {
+      fetchPart(url, part.id).then((news) => { if (url === location.href) swap(part.id, news); });
+    }
   };
   const events = new EventSource("/api/events");
   const soon = () => { clearTimeout(timer); timer = setTimeout(refresh, 150); };
@@ -110,10 +126,9 @@ function watchKeys() {
 function watchAll(root) {
   for (const form of root.querySelectorAll("form[data-search]")) watchSearch(form);
   watchFolds(root);
+  loadParts(root);
 }
 
 watchAll(document);
-// On a phone the pages are a row that scrolls.
-document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 watchChanges();
 watchKeys();
