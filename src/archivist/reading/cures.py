@@ -36,6 +36,7 @@ from archivist.reading.replacements import (
     is_asked_for,
     is_elsewhere,
     is_entering,
+    is_of_same_verb,
     join_steps,
     keeps_words,
     next_of_program,
@@ -260,6 +261,9 @@ def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:
         return words[1:] == wanted[1:] and bool(wanted[1:])
     if is_raw_call(step) and not is_raw_call(wrong):
         return _asks_for_same(step, wrong)
+    is_refused = failure.kind is K.USAGE and failure.subject in wanted
+    if not is_refused and not is_of_same_verb(step, wrong):
+        return False
     is_same = step_purpose(step) == step_purpose(wrong) and keeps_words(step, wrong, failure)
     return is_same and not is_evasion(step, wrong)
 

@@ -45,6 +45,8 @@ _NOT_MADE = lazy_pattern(
 _REFUSES_FIRST = lazy_pattern(
     r"\s*(?:(?:[Ee]rror|ERROR|fatal|X )\b|[Uu]n(?:known|recognized) (?:shorthand )?(?:flag|option|command)\b)"
 )
+# One line that begins with who complains. What reports how something went elsewhere prints a table.
+_ONE_COMPLAINT = lazy_pattern(r"[\w()/.-]{2,40}(?: [\w()/.-]{1,40}){0,3}: [^\n\t]{8,600}")
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
     r"|^\[?(?:INFO)?\]? ?BUILD SUCCESS|^Successfully installed |^ok\s+\S+\s+[\d.]+s"
@@ -180,6 +182,8 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
         clue = _complaint_of(working, text)
         is_local = all(step.program in programs.LOOKS for step in working)
         if clue is None and not is_local and _REFUSES_FIRST.match(text):
+            return pick_clue(find_clues(text)) or fallback_clue(text)
+        if clue is None and not is_local and _ONE_COMPLAINT.fullmatch(text.strip()):
             return pick_clue(find_clues(text)) or fallback_clue(text)
         if clue is None and not is_local and text.strip().count("\n") < _LAST_LINES:
             # Nothing but that its server cannot be reached.

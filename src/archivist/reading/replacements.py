@@ -11,7 +11,14 @@ from rapidfuzz import fuzz
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
-from archivist.reading.commands import TEXT_FLAGS, is_help, is_look, is_preparation, is_read_only_step
+from archivist.reading.commands import (
+    TEXT_FLAGS,
+    have_like_verbs,
+    is_help,
+    is_look,
+    is_preparation,
+    is_read_only_step,
+)
 from archivist.reading.evasions import FORCES, SELECTING, is_evasion, only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import asking_sentences, find_offer, had_no_effect, has_worked
@@ -515,8 +522,17 @@ def _takes_place(step: Step, wrong: Step, failure: Failure) -> bool:
     if step.program != wrong.program or not keeps_words(step, wrong, failure):
         return False
     is_refused = failure.kind is K.USAGE and failure.subject in wanted
+    if not is_refused and not is_of_same_verb(step, wrong):
+        return False
     targets = {word for word in wrong.arguments if not _BARE_WORD.match(word) or len(word) >= _SHORTEST_NAME}
     return is_refused or not targets.isdisjoint(step.arguments) or step.name == wrong.name
+
+
+def is_of_same_verb(step: Step, wrong: Step) -> bool:
+    """Say whether a call asks for what another of its program did, and about no other number."""
+    numbers, wanted = (set(_INSTANCE_ID.findall(" ".join(each.arguments))) for each in (step, wrong))
+    is_other = bool(numbers and wanted) and numbers.isdisjoint(wanted)
+    return not is_other and have_like_verbs(step, wrong)
 
 
 def keeps_words(step: Step, wrong: Step, failure: Failure) -> bool:

@@ -104,13 +104,26 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
 
 
 def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
-    """Say which command never gets to its server: what no run could do, the next one cannot either."""
+    """Say which command never gets to its server: what no run could do, the next one cannot either.
+
+    Where some run did, it was an outage, which is no lesson; one that was told before is reworded.
+    """
     signature = case.first.failure.signature
-    attempts = [*material.past.attempts(material.project, signature.program).values()]
-    attempts += [counts] if (counts := material.reading.attempts.get(signature.program)) else []
-    if case.runs < _MANY or any(counts.ok for counts in attempts):
+    if case.runs < _MANY:
         return
     command, act = code(signature.program), case.first.act
+    here = material.reading.attempts.get(signature.program)
+    if (here and here.ok) or material.past.has_worked(material.project, signature.program):
+        problem, action = f"{command} does not reach its server at times", "try it again"
+        found = make_candidate(
+            material,
+            case,
+            f"{material.name}: {problem} ({signature.error}): {action}",
+            rule=format_rule(problem, action),
+            words=(signature.program, "network"),
+        )
+        yield replace(found, is_known_only=True)
+        return
     # Tests and installs can be run without their server in another way; what sends something cannot.
     action = "" if act.is_test or act.installs else "leave it to the user"
     problem = f"{material.name}: {command} has not reached its server in any run ({signature.error})"
