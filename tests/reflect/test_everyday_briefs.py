@@ -57,7 +57,7 @@ def _expand(parts: list[str]) -> list[str]:
     """Return the sessions of a case: those that are written out, or one for each of the alternatives."""
     if parts[1:]:
         return parts
-    turns = max(len(found[1].split("|")) for found in _ANY_OF.finditer(parts[0]))
+    turns = max((len(found[1].split("|")) for found in _ANY_OF.finditer(parts[0])), default=2)
     pieces = _ANY_OF.split(parts[0])
     return [
         "".join(piece.split("|")[turn] if at % 2 else piece for at, piece in enumerate(pieces))

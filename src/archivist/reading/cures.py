@@ -322,7 +322,7 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             found = _cure_by_install(failed, failure, later) or cure_by_folder(failed, near)
             return found or cure_by_variant(failed, failure, near) or _cure_by_step(failed, near)
         case K.MISSING_FILE:
-            found = cure_by_folder(failed, near) or cure_by_path(failure, near)
+            found = cure_by_folder(failed, near) or cure_by_path(failed, failure, near)
             return found or _cure_by_step(failed, near)
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)

@@ -143,6 +143,9 @@ def detect_failure(
         clue = _clue_by_output(steps, exit_code, text)
     if clue is None:
         return None
+    if clue.kind is FailureKind.MISSING_MODULE and clue.subject.rsplit("/", 1)[-1] in run_scripts(steps):
+        # The script itself is what was not found.
+        clue = clue._replace(kind=FailureKind.MISSING_FILE, error="no such file")
     step = _blamed_step(steps, clue)
     return _make_failure(step_purpose(step) if step else "", clue, steps)
 
@@ -354,7 +357,11 @@ def failure_key(failure: Failure) -> str:
     # What helps with one script, port or host does not help with another.
     subject = failure.subject.strip("'\"").removeprefix("./")
     resource = subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
-    return f"{kind}:{signature.key}{f' {ABOUT}{resource}' if resource else ''}"
+    about = f" {ABOUT}{resource}" if resource else ""
+    if kind is not FailureKind.GIT and (resource or signature.words):
+        # Whoever asks for it, it is not there, or not allowed.
+        return f"{kind}:{signature._replace(program='').key}{about}"
+    return f"{kind}:{signature.key}{about}"
 
 
 def have_different_subjects(first: str, second: str) -> bool:

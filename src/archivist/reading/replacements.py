@@ -555,8 +555,11 @@ def differing_messages(step: Step, wrong: Step) -> tuple[str, str]:
     return "", ""
 
 
-def cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the path where a missing file was found. A folder must lie on the way that was looked for."""
+def cure_by_path(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the path where a missing file was found. A folder must lie on the way that was looked for.
+
+    A path that only begins elsewhere is the same file from another folder, unless both calls ran in one.
+    """
     wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
     name = base_name(wrong)
     if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
@@ -567,12 +570,21 @@ def cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
         arguments = [argument for step in act.steps for argument in step.arguments if "/" in argument]
         for path in [word.split("::")[0] for word in arguments] if act.steps else [act.event.target]:
             one, other = path.removeprefix("./").rstrip("/"), wrong.removeprefix("./")
-            is_same = one.endswith(other) or other.endswith(one)
+            is_suffix = one.endswith(other) or other.endswith(one)
+            is_same = one == other or (is_suffix and not _runs_beside(act, failed))
             if base_name(path) != name or is_same or is_scratch(path) or _NO_PATH.search(path):
                 continue
             if "." in name or _lies_on_way(one.split("/"), other.split("/")):
                 return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
     return None
+
+
+def _runs_beside(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether two calls run a script each in the same way and in the same folder."""
+    if not act.scripts or act.purpose != failed.purpose:
+        return False
+    is_moving = any(is_entering(step) for call in (act, failed) for step in call.steps)
+    return not is_moving and act.event.extra.get(FOLDER) == failed.event.extra.get(FOLDER)
 
 
 def _lies_on_way(one: list[str], other: list[str]) -> bool:

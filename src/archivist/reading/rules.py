@@ -227,9 +227,9 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"(?:requires approval|Permission to use \w+ .*(?:denied|has been))", FROM_HARNESS),
         rule("sandbox", "sandbox", r"(?i)(?:failed in sandbox|sandbox (?:denied|error|violation)"
              r"|blocked by (?:the )?sandbox)", FROM_HARNESS),
-        rule("permission denied", "~ermission denied|EACCES|~peration not permitted|~ccess denied",
-             r"(?:[Pp]ermission denied(?! \(publickey)|EACCES|Operation not permitted"
-             r"|Access denied)", sure=False),
+        rule("permission denied", "~ermission denied|EACCES|EPERM|~peration not permitted|~ccess denied",
+             r"(?P<text>\b(?!code )[a-z]{2,12} (?:EPERM|EACCES))\b|[Pp]ermission denied(?! \(publickey)"
+             r"|EACCES|Operation not permitted|Access denied", sure=False),
         rule("permission denied", "~ermission denied|~peration not permitted",
              r"^(?P<program>[\w.+-]{1,30}): (?:cannot [\w ]{1,40}? "
              r"|can't \w+ )?['\"`\u2018]?(?P<subject>[^\s'\"`\u2018\u2019:]+)['\"`\u2019]?: (?:Permission "

@@ -96,7 +96,9 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             error = "" if is_unclear else quote_error(case.line, 80)
             error = error if says_more(error, case.first.act.purpose) else ""
             # Plainly a quotation: the program's author chose its words.
-            text = f"{material.name}: {case.shown_command} fails: “{error}”"
+            names = case.calls[None] if case.kind.is_environment else ()
+            called = f"{format_list([code(name) for name in names], most=_MOST_CALLS)} fail"
+            text = f"{material.name}: {called if names else f'{case.shown_command} fails'}: “{error}”"
             if len(text) > LONGEST_SUMMARY:
                 text = f"{material.name}: {code(case.first.act.purpose)} fails: “{error}”"
             if error:
