@@ -151,7 +151,14 @@ def detect_failure(
 
 
 def _blamed_step(steps: tuple[Step, ...], clue: Clue) -> Step | None:
-    """Return the step that an error names, if it names one of several; else the one that the line is for."""
+    """Return the step that an error names, if it names one of several; else the one that the line is for.
+
+    A utility that refuses a word says so under its own name, wherever it stands in a pipe.
+    """
+    speaker = clue.line.partition(":")[0]
+    speaking = [step for step in steps[:_MOST_STEPS] if step.is_filter and step.program == speaker]
+    if clue.kind is FailureKind.USAGE and speaking:
+        return speaking[0]
     working = [step for step in steps if not step.is_filter and not is_preparation(step)]
     words = {step: (step.subcommand or step.program).rsplit(" ", 1)[-1] for step in working[:_MOST_STEPS]}
     named = [
@@ -298,6 +305,7 @@ def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
 def _said_of_call(clue: Clue, program: str) -> Clue:
     """Return a complaint about a call's words as one of the whole call: `cargo test` knows other words."""
     is_usage = clue.kind is FailureKind.USAGE and bool(program) and not program.endswith("<script>")
+    is_usage = is_usage and clue.program not in programs.SHELLS
     return clue._replace(program="") if is_usage else clue
 
 
@@ -344,6 +352,7 @@ def failure_key(failure: Failure) -> str:
         case FailureKind.USAGE:
             # A word that no option begins is one of the instance, unless it stands for a subcommand.
             is_flag = failure.subject.startswith("-") or signature.error not in _OF_INSTANCE
+            is_flag = is_flag and signature.program not in programs.SHELLS
             is_word = is_flag and _REFUSED_WORD.fullmatch(failure.subject)
             return f"{kind}:{signature.program}:{failure.subject if is_word else signature.error}"
         case FailureKind.MISSING_FILE if signature.words:

@@ -55,6 +55,8 @@ _GENERIC_FILES = frozenset(
 _FOUND_FAULT = frozenset((K.OTHER, K.BUILD, K.CRASH))
 # What another call does not overcome.
 _OF_CODE = frozenset((K.TEST_FAILURE, K.SYNTAX, K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TIMEOUT, K.NETWORK))
+# What a call finds that ran.
+_OF_RUN_CODE = _OF_CODE - {K.TIMEOUT, K.NETWORK} | {K.BUILD, K.IMPORT_ERROR}
 # The beginning of a text that has a type: `fix(cart): …`.
 _TYPED_TEXT = lazy_pattern(r"[a-z]{2,12}(?:\([\w./-]{1,40}\))?!?: \S")
 # What these report does not go away by something done elsewhere.
@@ -270,7 +272,8 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if next_one := next(named, None):
             is_sent_on = next_one.has_failed and find_offer(next_one) is not None
             later = [] if is_sent_on else [next_one]
-            if next_one.has_failed and not is_sent_on and can_replace(next_one, failed, failure):
+            has_run = next_one.failure is not None and next_one.failure.kind in _OF_RUN_CODE
+            if has_run and not is_sent_on and can_replace(next_one, failed, failure):
                 return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
     calls = [_worked_part(act, failed) for act in later]

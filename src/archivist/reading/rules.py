@@ -397,6 +397,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"^(?:> )?(?:[Ee]rror: |error |\w{1,40}Error: )?(?:unknown|Unknown|unrecognized)"
              r" (?:command-line )?(?:option|flag|shorthand flag|switch):?"
              r" ['\"`\u2018\u2019\u201c\u201d]?(?P<subject>-*[\w-]+)"),
+        rule("zsh: no matches found", "no matches found",
+             r"^zsh(?::\d{1,6})?: no matches found: (?P<subject>\S{1,300})"),
         rule("grep: bad pattern", "grep:", r"^[ezf]?grep: (?P<text>(?:Unmatched|Invalid|unmatched|lookbehind"
              r"|stray|missing|repetition|support for the -P|invalid|conflicting).*)", own=True),
         rule("rg: bad pattern", "regex parse error|~nrecognized file type",

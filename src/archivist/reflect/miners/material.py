@@ -395,7 +395,8 @@ def fit_summary(problems: Sequence[str], error: str, action: str, *, others: str
 def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
     """Say which call failed, how, and what helped, all three from one occurrence."""
     shown, line = case.failing_example(remedy)
-    if remedy is not None and (names := case.calls.get(remedy)):
+    is_instead = remedy is not None and remedy.way is RemedyKind.COMMAND and bool(remedy.instead)
+    if remedy is not None and not is_instead and (names := case.calls.get(remedy)):
         return _lesson_of_calls(material, case, remedy, action, names)
     if remedy is not None and remedy.way is RemedyKind.SAID:
         line = before_offer(line)
