@@ -256,8 +256,10 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
             gained = [each for each in step.flags if each not in wrong.flags]
             is_other = step.program == wrong.program and flag not in step.flags and gained
             if is_other and not act.has_failed and not is_evasion(step, wrong):
-                texts = (f"{step.program} {each}" for each in (" ".join(gained), flag))
-                return Cure(Remedy(RemedyKind.COMMAND, *texts), (act,))
+                remedy = f"{step.program} {' '.join(gained)}"
+                cure = Cure(Remedy(RemedyKind.COMMAND, remedy, f"{step.program} {flag}"), (act,))
+                is_shown = is_informative(mask_command(remedy)) and not _held_secret(cure)
+                return _as_it_ran(cure) if is_shown else None
     return None
 
 
