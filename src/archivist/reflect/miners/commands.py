@@ -97,6 +97,8 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             error = error if says_more(error, case.first.act.purpose) else ""
             # Plainly a quotation: the program's author chose its words.
             names = case.calls[None] if case.kind.is_environment else ()
+            # Two programs that each failed once may have failed by chance.
+            error = error if not names or case.runs >= _MANY else ""
             called = f"{format_list([code(name) for name in names], most=_MOST_CALLS)} fail"
             text = f"{material.name}: {called if names else f'{case.shown_command} fails'}: “{error}”"
             if len(text) > LONGEST_SUMMARY:
