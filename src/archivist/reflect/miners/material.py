@@ -12,6 +12,7 @@ from archivist.lessons.candidate import Candidate
 from archivist.lessons.quarantine import suspicion
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
+from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_installs
@@ -427,6 +428,9 @@ def _lesson_of_calls(
 ) -> Candidate:
     """Say which calls fail, and what helped each of them; their error only if they have one in common."""
     lists = [format_list([code(name) for name in names], most=most) for most in (_MOST_CALLS, 2)]
+    if is_refused_by_shell(case.first.failure):
+        # Nothing was run: whatever was to be called, the shell is what a reader must know about.
+        lists = [f"words that {code(case.first.failure.signature.program)} takes for a pattern"]
     line = case.failing_example(remedy)[1]
     others = " or other errors" if remedy in case.varying else ""
     problems = [f"{material.name}: {those} fail" for those in lists]
