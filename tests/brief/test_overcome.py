@@ -44,17 +44,30 @@ def _told(bank: Bank, provider: str = "") -> str:
 
 @pytest.mark.req("A17", "N1")
 def test_a_warning_falls_silent_once_its_call_went_well_in_two_runs(bank: Bank) -> None:
+    refused = ("release stage", "release: the vault is sealed for this account", 3)
+    for number in range(6):
+        _run(bank, number, refused)
+    assert "release stage" in _told(bank)
+    for number in (6, 7):
+        assert "release stage" in _told(bank)
+        _run(bank, number, ("release stage", "staged 4 files", 0))
+    assert "release stage" not in _told(bank)
+    # Nobody forgot it: it is told again when it comes again.
+    _run(bank, 9, refused)
+    assert "release stage" in _told(bank)
+
+
+@pytest.mark.req("A17", "N1")
+def test_an_outage_is_over_once_a_run_reached_the_server(bank: Bank) -> None:
     for number in range(6):
         _run(bank, number, ("git push origin main", OUTAGE, 128))
-    assert "git push" in _told(bank)
-    for number in range(6, 7):
-        _run(bank, number, ("git push origin main", WORKED, 0))
-        assert "git push" in _told(bank)
-    _run(bank, 7, ("git push origin main", WORKED, 0))
+    assert "has not reached its server in any run" in _told(bank)
+    _run(bank, 6, ("git add -A && git commit -m x && git push origin main", WORKED, 0))
     assert "git push" not in _told(bank)
-    # Nobody forgot it: it is told again when it comes again.
+    # When it comes again, no run is said to be unable to do it.
     _run(bank, 9, ("git push origin main", OUTAGE, 128))
-    assert "git push" in _told(bank)
+    assert "does not reach its server at times" in _told(bank)
+    assert "in any run" not in _told(bank)
 
 
 def test_runs_that_do_something_else_say_nothing_about_it(bank: Bank) -> None:

@@ -55,6 +55,7 @@ _USED_WRONGLY = "usage"
 _EDIT_ADVICE = "read the lines again right before"
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
+_OUTAGE = "network:"
 # Families that only name failures once more.
 _NOT_TOLD = ("remedy:",)
 # A task that is called what it does, and a tool's own verb, are found without being told.
@@ -172,9 +173,13 @@ class Habits(NamedTuple):
     outcomes: tuple[RunOutcome, ...] = ()
 
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
-        """Say whether runs made the call of these tags with success since one last met a failure of it."""
+        """Say whether runs made the call of these tags with success since one last met a failure of it.
+
+        That no run reaches a server is refuted by the first that does.
+        """
         since = takewhile(lambda run: failure not in run.failures, self.outcomes)
-        return sum(not run.went_well.isdisjoint(tags) for run in since) >= _OVERCOME
+        least = 1 if failure.partition("|")[2].startswith(_OUTAGE) else _OVERCOME
+        return sum(not run.went_well.isdisjoint(tags) for run in since) >= least
 
     def views(self) -> dict[str, list[dict[str, object]]]:
         """Return each part as plain values."""

@@ -130,6 +130,31 @@ def is_look(step: Step) -> bool:
     return is_listing or is_read_only_step(step) or not _LOOKS.isdisjoint(named)
 
 
+# Verbs that ask for the same.
+_LIKE_VERBS = (
+    _LOOKS | frozenset(("export", "dump", "print", "cat", "read", "fetch", "find", "query", "summary")),
+    frozenset(("create", "new", "add", "make", "open", "init")),
+    frozenset(("edit", "update", "set", "patch", "modify", "change", "amend")),
+    frozenset(("delete", "remove", "rm", "drop", "destroy", "uninstall")),
+    frozenset(("run", "start", "exec", "launch", "serve", "up")),
+)
+_VERB = lazy_pattern(r"[a-z][a-z-]{1,19}")
+
+
+def have_like_verbs(step: Step, other: Step) -> bool:
+    """Say whether two calls of one program ask for the same: by one verb, or by two that mean the same."""
+    first, second = (_verb(each) for each in (step, other))
+    return first == second or any(first in verbs and second in verbs for verbs in _LIKE_VERBS)
+
+
+def _verb(step: Step) -> str:
+    """Return the verb that a program is called with; a program without subcommands has none."""
+    if step.subcommand or step.program in programs.SUBCOMMANDED:
+        return step.subcommand.rpartition(" ")[2]
+    value = step.words[1].value if step.words[1:] else ""
+    return value if _VERB.fullmatch(value) else ""
+
+
 def ends_with_own_status(steps: tuple[Step, ...]) -> bool:
     """Say whether the status of a command line is that of the step it is for."""
     main = main_step(steps)

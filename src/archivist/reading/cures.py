@@ -15,7 +15,7 @@ from archivist.reading.evasions import is_evasion, only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
-from archivist.reading.programs import LOOKS
+from archivist.reading.programs import LOOKS, SHELLS
 from archivist.reading.refutations import NEAR, is_refuted
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
@@ -36,6 +36,7 @@ from archivist.reading.replacements import (
     is_asked_for,
     is_elsewhere,
     is_entering,
+    is_of_same_verb,
     join_steps,
     keeps_words,
     next_of_program,
@@ -130,7 +131,7 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if failure is None:
         return None
     later = acts[at + 1 : at + 1 + HORIZON]
-    if found := _cure_by_permission(failed, later[:NEAR]):
+    if found := _cure_by_permission(failed, later[:NEAR]) or _cure_by_quotes(failed, later[:NEAR]):
         return found
     found = _cure_by_kind(failed, failure, later) or _cure_of_next_try(acts, failed, failure)
     if found is None:
@@ -166,6 +167,21 @@ def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
     return None
 
 
+def _cure_by_quotes(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same words in quotes, where the shell took one of them for a pattern."""
+    subject = failed.failure.subject if failed.failure and is_refused_by_shell(failed.failure) else ""
+    for act in later if subject else ():
+        values = {word.value: word.raw for step in act.steps for word in step.words}
+        if values.get(subject, subject) != subject and not act.has_failed:
+            return Cure(Remedy(RemedyKind.SAID, "put such words in quotes"), (act,))
+    return None
+
+
+def is_refused_by_shell(failure: Failure) -> bool:
+    """Say whether a shell refused a word before it ran anything."""
+    return failure.kind is K.USAGE and failure.signature.program in SHELLS
+
+
 def _first_that_worked(
     tries: Sequence[tuple[ToolCall, Step]], later: Sequence[ToolCall]
 ) -> tuple[ToolCall, Step] | None:
@@ -186,8 +202,10 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     """
     failed = acts[at]
     wrong = _step_at_fault(failed)
-    if wrong is None or wrong.program in LOOKS or not failed.failure:
+    if wrong is None or not failed.failure:
         return None
+    if wrong.program in LOOKS:
+        return _guess_other_option(acts, failed, wrong)
     near = list(takewhile(lambda act: not edits_project(act), acts[at + 1 : at + 1 + NEAR]))
     # What fails alike later shows that nothing before it helped.
     again = next((act.at for act in reversed(near) if fails_alike(act, failed)), at)
@@ -229,6 +247,22 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     return _as_it_ran(cure) if is_shown else None
 
 
+def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step) -> Cure | None:
+    """Return the options with which a utility went on that refused one; what it looks for is of one run."""
+    refused = failed.failure.subject.lstrip("-") if failed.failure and failed.failure.kind is K.USAGE else ""
+    flag = next((flag for flag in wrong.flags if refused and refused in flag), "")
+    for act in acts[failed.at + 1 : failed.at + 1 + _TRIES] if flag else ():
+        for step in act.steps:
+            gained = [each for each in step.flags if each not in wrong.flags]
+            is_other = step.program == wrong.program and flag not in step.flags and gained
+            if is_other and not act.has_failed and not is_evasion(step, wrong):
+                remedy = f"{step.program} {' '.join(gained)}"
+                cure = Cure(Remedy(RemedyKind.COMMAND, remedy, f"{step.program} {flag}"), (act,))
+                is_shown = is_informative(mask_command(remedy)) and not _held_secret(cure)
+                return _as_it_ran(cure) if is_shown else None
+    return None
+
+
 def _step_at_fault(act: ToolCall) -> Step | None:
     """Return the step that a failure is of: the one that its error names, else the main one."""
     program = act.failure.signature.program if act.failure else ""
@@ -260,6 +294,9 @@ def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:
         return words[1:] == wanted[1:] and bool(wanted[1:])
     if is_raw_call(step) and not is_raw_call(wrong):
         return _asks_for_same(step, wrong)
+    is_refused = failure.kind is K.USAGE and failure.subject in wanted
+    if not is_refused and not is_of_same_verb(step, wrong):
+        return False
     is_same = step_purpose(step) == step_purpose(wrong) and keeps_words(step, wrong, failure)
     return is_same and not is_evasion(step, wrong)
 
@@ -318,7 +355,7 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             found = _cure_by_install(failed, failure, later) or cure_by_folder(failed, near)
             return found or cure_by_variant(failed, failure, near) or _cure_by_step(failed, near)
         case K.MISSING_FILE:
-            found = cure_by_folder(failed, near) or cure_by_path(failure, near)
+            found = cure_by_folder(failed, near) or cure_by_path(failed, failure, near)
             return found or _cure_by_step(failed, near)
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)

@@ -46,6 +46,8 @@ _NOT_MADE = lazy_pattern(
 _REFUSES_FIRST = lazy_pattern(
     r"\s*(?:(?:[Ee]rror|ERROR|fatal|X )\b|[Uu]n(?:known|recognized) (?:shorthand )?(?:flag|option|command)\b)"
 )
+# One line that begins with who complains. What reports how something went elsewhere prints a table.
+_ONE_COMPLAINT = lazy_pattern(r"[\w()/.-]{2,40}(?: [\w()/.-]{1,40}){0,3}: [^\n\t]{8,600}")
 _PASSED = lazy_pattern(
     r"^(?:=+ )?(?:\d+ passed\b(?!.*\b[1-9]\d* (?:failed|error))|OK(?: \(.*\))?$)|^test result: ok"
     r"|^\[?(?:INFO)?\]? ?BUILD SUCCESS|^Successfully installed |^ok\s+\S+\s+[\d.]+s"
@@ -144,12 +146,22 @@ def detect_failure(
         clue = _clue_by_output(steps, exit_code, text)
     if clue is None:
         return None
+    if clue.kind is FailureKind.MISSING_MODULE and clue.subject.rsplit("/", 1)[-1] in run_scripts(steps):
+        # The script itself is what was not found.
+        clue = clue._replace(kind=FailureKind.MISSING_FILE, error="no such file")
     step = _blamed_step(steps, clue, text)
     return _make_failure(step_purpose(step) if step else "", clue, steps)
 
 
 def _blamed_step(steps: tuple[Step, ...], clue: Clue, text: str) -> Step | None:
-    """Return the step that an error names, if it names one of several; else the one that the line is for."""
+    """Return the step that an error names, if it names one of several; else the one that the line is for.
+
+    A utility that refuses a word says so under its own name, wherever it stands in a pipe.
+    """
+    speaker = clue.line.partition(":")[0]
+    speaking = [step for step in steps[:_MOST_STEPS] if step.is_filter and step.program == speaker]
+    if clue.kind is FailureKind.USAGE and speaking:
+        return speaking[0]
     working = [step for step in steps if not step.is_filter and not is_preparation(step)]
     if clue.kind is FailureKind.USAGE and len(working) > 1 and (usage := _USAGE_LINE.search(text)):
         # Who prints how it is used was used wrongly.
@@ -188,6 +200,8 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
         clue = _complaint_of(working, text)
         is_local = all(step.program in programs.LOOKS for step in working)
         if clue is None and not is_local and _REFUSES_FIRST.match(text):
+            return pick_clue(find_clues(text)) or fallback_clue(text)
+        if clue is None and not is_local and _ONE_COMPLAINT.fullmatch(text.strip()):
             return pick_clue(find_clues(text)) or fallback_clue(text)
         if clue is None and not is_local and text.strip().count("\n") < _LAST_LINES:
             # Nothing but that its server cannot be reached.
@@ -299,6 +313,7 @@ def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
 def _said_of_call(clue: Clue, program: str) -> Clue:
     """Return a complaint about a call's words as one of the whole call: `cargo test` knows other words."""
     is_usage = clue.kind is FailureKind.USAGE and bool(program) and not program.endswith("<script>")
+    is_usage = is_usage and clue.program not in programs.SHELLS
     return clue._replace(program="") if is_usage else clue
 
 
@@ -345,6 +360,7 @@ def failure_key(failure: Failure) -> str:
         case FailureKind.USAGE:
             # A word that no option begins is one of the instance, unless it stands for a subcommand.
             is_flag = failure.subject.startswith("-") or signature.error not in _OF_INSTANCE
+            is_flag = is_flag and signature.program not in programs.SHELLS
             is_word = is_flag and _REFUSED_WORD.fullmatch(failure.subject)
             return f"{kind}:{signature.program}:{failure.subject if is_word else signature.error}"
         case FailureKind.MISSING_FILE if signature.words:
@@ -358,7 +374,11 @@ def failure_key(failure: Failure) -> str:
     # What helps with one script, port or host does not help with another.
     subject = failure.subject.strip("'\"").removeprefix("./")
     resource = subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
-    return f"{kind}:{signature.key}{f' {ABOUT}{resource}' if resource else ''}"
+    about = f" {ABOUT}{resource}" if resource else ""
+    if kind is not FailureKind.GIT and (resource or signature.words):
+        # Whoever asks for it, it is not there, or not allowed.
+        return f"{kind}:{signature._replace(program='').key}{about}"
+    return f"{kind}:{signature.key}{about}"
 
 
 def have_different_subjects(first: str, second: str) -> bool:

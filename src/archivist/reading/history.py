@@ -71,6 +71,11 @@ class RunHistory:
             run.project for run in self._runs if f"{run.project}|{family}" in run.digest_part("failures")
         )
 
+    def has_worked(self, project: str, purpose: str) -> bool:
+        """Say whether an earlier run in a project succeeded at a purpose."""
+        entries = (run.digest_part("attempts").get(purpose) for run in self.runs_of(project))
+        return any(entry.get("ok") for entry in entries if entry)
+
     def attempts(self, project: str, purpose: str) -> dict[str, AttemptCounts]:
         """Return the attempts of each provider at a purpose in a project."""
         return self._attempts_by(project, purpose, lambda run: run.provider)

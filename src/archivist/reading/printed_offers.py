@@ -93,9 +93,10 @@ _ADDRESS = lazy_pattern(
     r"(?:com|org|net|io|dev|sh|app|xyz|cloud|example)\b)",
     re.IGNORECASE,
 )
-# What follows is to be run, whatever it is; or it is a thing to use, or a command.
+# What follows is to be run, whatever it is; or it is a thing to use, or a command. A compiler's "type 'Cart'"
+# names a class.
 _RUN = lazy_pattern(
-    r"(?<![\w-])(?:run|execute|invoke|type|enter|issue|launch|start)"
+    r"(?<![\w-])(?:run|execute|invoke|type(?!\s[`'\"][A-Z]\w{0,60}[`'\"])|enter|issue|launch|start)"
     r"(?: (?:the )?(?:following|this)(?: command)?)?(?::\s*|\s+)"
     r"(?!(?:to|in|on|with|time|of|as|by|at|for|into|from|and|or|it|again|out|failed|was|is|has|the|a|an|all"
     r"|your|this|that|before|after|first|when|until|once|if|then|successfully|automatically)\b)(?=\S)",

@@ -107,6 +107,9 @@ def _option_words(command: str) -> list[str]:
 
 
 _ANY_NAME = "<name>"
+_POSITION = lazy_pattern(
+    r"(?<=\w)(?::\d{1,6}(?::\d{1,5})?(?=[:\s]|$)|\(\d{1,6},\d{1,5}\))|(?:^|(?<=\s))E {1,8}(?=\S)"
+)
 # Where a word that differs from run to run may be cut.
 _JOINT = r"[/=:@._'\"-]"
 
@@ -123,6 +126,11 @@ def common_form(calls: Collection[str]) -> str:
     differing = [word for word in words if _ANY_NAME in word]
     is_same_call = words[0] == rows[0][0] and len(differing) <= max(1, len(words) // 2)
     return " ".join(words) if all(words) and is_same_call else ""
+
+
+def common_message(lines: Collection[str]) -> str:
+    """Return the messages of several runs as one, without where in a file each was found."""
+    return common_form([" ".join(_POSITION.sub("", line).split()) for line in lines])
 
 
 def _common_word(words: Sequence[str]) -> str:

@@ -11,7 +11,14 @@ from rapidfuzz import fuzz
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
-from archivist.reading.commands import TEXT_FLAGS, is_help, is_look, is_preparation, is_read_only_step
+from archivist.reading.commands import (
+    TEXT_FLAGS,
+    have_like_verbs,
+    is_help,
+    is_look,
+    is_preparation,
+    is_read_only_step,
+)
 from archivist.reading.evasions import FORCES, SELECTING, is_evasion, only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import asking_sentences, find_offer, had_no_effect, has_worked
@@ -48,6 +55,8 @@ _GENERIC_FILES = frozenset(
 _FOUND_FAULT = frozenset((K.OTHER, K.BUILD, K.CRASH))
 # What another call does not overcome.
 _OF_CODE = frozenset((K.TEST_FAILURE, K.SYNTAX, K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TIMEOUT, K.NETWORK))
+# What a call finds that ran.
+_OF_RUN_CODE = _OF_CODE - {K.TIMEOUT, K.NETWORK} | {K.BUILD, K.IMPORT_ERROR}
 # The beginning of a text that has a type: `fix(cart): …`.
 _TYPED_TEXT = lazy_pattern(r"[a-z]{2,12}(?:\([\w./-]{1,40}\))?!?: \S")
 # What these report does not go away by something done elsewhere.
@@ -263,7 +272,8 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if next_one := next(named, None):
             is_sent_on = next_one.has_failed and find_offer(next_one) is not None
             later = [] if is_sent_on else [next_one]
-            if next_one.has_failed and not is_sent_on and can_replace(next_one, failed, failure):
+            has_run = next_one.failure is not None and next_one.failure.kind in _OF_RUN_CODE
+            if has_run and not is_sent_on and can_replace(next_one, failed, failure):
                 return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
     calls = [_worked_part(act, failed) for act in later]
@@ -515,8 +525,17 @@ def _takes_place(step: Step, wrong: Step, failure: Failure) -> bool:
     if step.program != wrong.program or not keeps_words(step, wrong, failure):
         return False
     is_refused = failure.kind is K.USAGE and failure.subject in wanted
+    if not is_refused and not is_of_same_verb(step, wrong):
+        return False
     targets = {word for word in wrong.arguments if not _BARE_WORD.match(word) or len(word) >= _SHORTEST_NAME}
     return is_refused or not targets.isdisjoint(step.arguments) or step.name == wrong.name
+
+
+def is_of_same_verb(step: Step, wrong: Step) -> bool:
+    """Say whether a call asks for what another of its program did, and about no other number."""
+    numbers, wanted = (set(_INSTANCE_ID.findall(" ".join(each.arguments))) for each in (step, wrong))
+    is_other = bool(numbers and wanted) and numbers.isdisjoint(wanted)
+    return not is_other and have_like_verbs(step, wrong)
 
 
 def keeps_words(step: Step, wrong: Step, failure: Failure) -> bool:
@@ -539,8 +558,11 @@ def differing_messages(step: Step, wrong: Step) -> tuple[str, str]:
     return "", ""
 
 
-def cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the path where a missing file was found. A folder must lie on the way that was looked for."""
+def cure_by_path(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the path where a missing file was found. A folder must lie on the way that was looked for.
+
+    A path that only begins elsewhere is the same file from another folder, unless both calls ran in one.
+    """
     wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
     name = base_name(wrong)
     if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
@@ -551,12 +573,21 @@ def cure_by_path(failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
         arguments = [argument for step in act.steps for argument in step.arguments if "/" in argument]
         for path in [word.split("::")[0] for word in arguments] if act.steps else [act.event.target]:
             one, other = path.removeprefix("./").rstrip("/"), wrong.removeprefix("./")
-            is_same = one.endswith(other) or other.endswith(one)
+            is_suffix = one.endswith(other) or other.endswith(one)
+            is_same = one == other or (is_suffix and not _runs_beside(act, failed))
             if base_name(path) != name or is_same or is_scratch(path) or _NO_PATH.search(path):
                 continue
             if "." in name or _lies_on_way(one.split("/"), other.split("/")):
                 return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
     return None
+
+
+def _runs_beside(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether two calls run a script each in the same way and in the same folder."""
+    if not act.scripts or act.purpose != failed.purpose:
+        return False
+    is_moving = any(is_entering(step) for call in (act, failed) for step in call.steps)
+    return not is_moving and act.event.extra.get(FOLDER) == failed.event.extra.get(FOLDER)
 
 
 def _lies_on_way(one: list[str], other: list[str]) -> bool:

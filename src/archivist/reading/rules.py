@@ -227,9 +227,9 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"(?:requires approval|Permission to use \w+ .*(?:denied|has been))", FROM_HARNESS),
         rule("sandbox", "sandbox", r"(?i)(?:failed in sandbox|sandbox (?:denied|error|violation)"
              r"|blocked by (?:the )?sandbox)", FROM_HARNESS),
-        rule("permission denied", "~ermission denied|EACCES|~peration not permitted|~ccess denied",
-             r"(?:[Pp]ermission denied(?! \(publickey)|EACCES|Operation not permitted"
-             r"|Access denied)", sure=False),
+        rule("permission denied", "~ermission denied|EACCES|EPERM|~peration not permitted|~ccess denied",
+             r"(?P<text>\b(?!code )[a-z]{2,12} (?:EPERM|EACCES))\b|[Pp]ermission denied(?! \(publickey)"
+             r"|EACCES|Operation not permitted|Access denied", sure=False),
         rule("permission denied", "~ermission denied|~peration not permitted",
              r"^(?P<program>[\w.+-]{1,30}): (?:cannot [\w ]{1,40}? "
              r"|can't \w+ )?['\"`\u2018]?(?P<subject>[^\s'\"`\u2018\u2019:]+)['\"`\u2019]?: (?:Permission "
@@ -397,6 +397,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"^(?:> )?(?:[Ee]rror: |error |\w{1,40}Error: )?(?:unknown|Unknown|unrecognized)"
              r" (?:command-line )?(?:option|flag|shorthand flag|switch):?"
              r" ['\"`\u2018\u2019\u201c\u201d]?(?P<subject>-*[\w-]+)"),
+        rule("zsh: no matches found", "no matches found",
+             r"^zsh(?::\d{1,6})?: no matches found: (?P<subject>\S{1,300})"),
         rule("grep: bad pattern", "grep:", r"^[ezf]?grep: (?P<text>(?:Unmatched|Invalid|unmatched|lookbehind"
              r"|stray|missing|repetition|support for the -P|invalid|conflicting).*)", own=True),
         rule("rg: bad pattern", "regex parse error|~nrecognized file type",

@@ -21,6 +21,7 @@ from archivist.reading.cures import (
     failed_remedies,
     find_cure,
     guess_cure,
+    is_refused_by_shell,
     mends_style,
 )
 from archivist.reading.elsewhere import without_elsewhere
@@ -451,6 +452,8 @@ def _is_transient(calls: Sequence[ToolCall], failed: ToolCall, user_turns: Seque
 
     Only calls without a user message in between count: before it anything may have been done elsewhere.
     """
+    if failed.failure and (is_refused_by_shell(failed.failure) or _is_of_filter(failed)):
+        return False
     turn = bisect(user_turns, failed.event.seq)
     near = [
         act
@@ -460,6 +463,12 @@ def _is_transient(calls: Sequence[ToolCall], failed: ToolCall, user_turns: Seque
     later = [act for act in near if act.at > failed.at]
     earlier = [act for act in reversed(near) if act.at < failed.at] if failed.is_test else []
     return bool(failed.steps) and (_succeeds_unchanged(failed, later) or _succeeds_unchanged(failed, earlier))
+
+
+def _is_of_filter(failed: ToolCall) -> bool:
+    """Say whether a filter of the output failed: without it, or with another, it is not the same call."""
+    program = failed.failure.signature.program if failed.failure else ""
+    return any(step.is_filter and step_purpose(step).lower() == program for step in failed.steps)
 
 
 def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
@@ -507,6 +516,13 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
             timeout=int(is_timeout),
             seconds=act.event.duration_s or 0.0,
         )
+        # Of a chain that went well each step did.
+        is_chain = all(step.operator in ("", "&&") for step in act.steps)
+        if not act.has_failed and not is_timeout and is_chain and has_worked(act):
+            for step in _working_steps(act):
+                if step is not act.main:
+                    purpose = step_purpose(step)
+                    found[purpose] = found.get(purpose, AttemptCounts()) + AttemptCounts(ok=1)
     return found
 
 

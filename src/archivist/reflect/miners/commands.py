@@ -96,7 +96,11 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             error = "" if is_unclear else quote_error(case.line, 80)
             error = error if says_more(error, case.first.act.purpose) else ""
             # Plainly a quotation: the program's author chose its words.
-            text = f"{material.name}: {case.shown_command} fails: “{error}”"
+            names = case.calls[None] if case.kind.is_environment else ()
+            # Two programs that each failed once may have failed by chance.
+            error = error if not names or case.runs >= _MANY else ""
+            called = f"{format_list([code(name) for name in names], most=_MOST_CALLS)} fail"
+            text = f"{material.name}: {called if names else f'{case.shown_command} fails'}: “{error}”"
             if len(text) > LONGEST_SUMMARY:
                 text = f"{material.name}: {code(case.first.act.purpose)} fails: “{error}”"
             if error:
@@ -104,13 +108,26 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
 
 
 def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
-    """Say which command never gets to its server: what no run could do, the next one cannot either."""
+    """Say which command never gets to its server: what no run could do, the next one cannot either.
+
+    Where some run did, it was an outage, which is no lesson; one that was told before is reworded.
+    """
     signature = case.first.failure.signature
-    attempts = [*material.past.attempts(material.project, signature.program).values()]
-    attempts += [counts] if (counts := material.reading.attempts.get(signature.program)) else []
-    if case.runs < _MANY or any(counts.ok for counts in attempts):
+    if case.runs < _MANY:
         return
     command, act = code(signature.program), case.first.act
+    here = material.reading.attempts.get(signature.program)
+    if (here and here.ok) or material.past.has_worked(material.project, signature.program):
+        problem, action = f"{command} does not reach its server at times", "try it again"
+        found = make_candidate(
+            material,
+            case,
+            f"{material.name}: {problem} ({signature.error}): {action}",
+            rule=format_rule(problem, action),
+            words=(signature.program, "network"),
+        )
+        yield replace(found, is_known_only=True)
+        return
     # Tests and installs can be run without their server in another way; what sends something cannot.
     action = "" if act.is_test or act.installs else "leave it to the user"
     problem = f"{material.name}: {command} has not reached its server in any run ({signature.error})"

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.quarantine import suspicion
 from archivist.reading.command_risks import FETCHED_PACKAGE
+from archivist.reading.commands import main_step, step_purpose
+from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_installs
 from archivist.reading.remedies import (
+    ENTERS,
     WARNING,
     Proof,
     Remedy,
     RemedyKind,
     common_form,
+    common_message,
     from_digest,
     is_destructive,
     proofs,
@@ -27,6 +31,7 @@ from archivist.reading.remedies import (
 )
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, digest_failure
+from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import is_telling
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
@@ -35,6 +40,7 @@ from archivist.reading.wording import (
     base_name,
     clip_words,
     code,
+    format_list,
     format_rule,
     format_run_count,
     quote_error,
@@ -47,6 +53,7 @@ COMMON_TO_PROJECTS = 3
 # Remedies that are commands, which another run may carry out as they stand.
 _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
 _LONGEST_SHOWN = 150
+_MOST_CALLS = 4
 # What starts or sets up something: where the environment is at fault, once is enough to believe it.
 _STARTS = lazy_pattern(r"\b(?:up|start|serve|run|launch|enable|init|create|install|migrate|setup)\b")
 
@@ -59,7 +66,9 @@ class Case:
     subject, `untouched` the runs that met it before they changed the project, `fleeting` those in which the
     very same call succeeded with nothing done in between. `remedies` are what helped and in how many runs,
     the best proven first; `vain` has the runs that tried one without success, by its text. `command` and
-    `line` are those of the first run that met it; `shown` has those of the call that each remedy helped.
+    `line` are those of the first run that met it; `shown` has those of the call that each remedy helped, and
+    `calls` the names of the calls where it helped several that have no form in common; under None, of all.
+    `varying` are the remedies that helped against different errors.
     `accepted` says which words the program takes, as it said last.
     """
 
@@ -76,6 +85,8 @@ class Case:
     command: str
     line: str
     shown: Mapping[Remedy, tuple[str, str]]
+    calls: Mapping[Remedy | None, tuple[str, ...]]
+    varying: frozenset[Remedy]
     accepted: str = ""
 
     @property
@@ -168,10 +179,11 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
     earlier = history.runs_meeting(reading.episode.project, key)
     entries = [*(run.digest_part("failures")[key] for run in earlier), digest_failure(those)]
     helped = [[from_digest(value) for value in entry.get("remedies") or ()] for entry in entries]
-    shown: dict[Remedy, tuple[str, str]] = {}
+    # The calls that each remedy helped, with their errors.
+    examples: dict[Remedy, dict[tuple[str, str], None]] = {}
     for remedies, entry in zip(helped, entries, strict=True):
         for remedy, (command, line) in zip(remedies, entry.get("shown") or (), strict=False):
-            shown.setdefault(remedy, (command, line))
+            examples.setdefault(remedy, {})[command, line] = None
     often = Counter(
         text
         for remedies in helped
@@ -180,17 +192,13 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
     helped = [[kept for remedy in some if (kept := _keep_shown(remedy, often, those))] for some in helped]
     general = _general_forms(helped)
     for remedy, form in general.items():
-        command, line = shown.get(remedy, ("", ""))
-        # An agent that read `make alder` in a lesson made alder, whatever it had been asked for.
-        calls = [shown[each][0] for each, other in general.items() if other == form and each in shown]
-        call = form.instead if form.way is RemedyKind.COMMAND else common_form(calls) or command
-        shown.setdefault(form, (call, line))
+        examples.setdefault(form, {}).update(examples.get(remedy, {}))
     helped = [[general.get(remedy, remedy) for remedy in some] for some in helped]
     # What differs from run to run in a message belongs to one run.
     lines = dict.fromkeys(entry["line"] for entry in entries)
-    message = common_form(lines) if len(lines) > 1 else ""
+    message = common_message(lines) if len(lines) > 1 else ""
     line = message if is_telling(message.replace("<name>", "")) else entries[0]["line"]
-    shown = {remedy: (command, line if met in lines else met) for remedy, (command, met) in shown.items()}
+    shown = {remedy: _general_example(remedy, [*those], line, lines) for remedy, those in examples.items()}
     names = {remedy.text: form.text for remedy, form in general.items()}
     in_vain = [frozenset(names.get(text, text) for text in entry.get("in_vain") or ()) for entry in entries]
     proven = proofs(
@@ -215,8 +223,47 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
         command=common_form([entry["command"] for entry in entries]) or entries[0]["command"],
         line=line,
         shown=shown,
+        calls={
+            None: _call_names([entry["command"] for entry in entries]),
+            **{remedy: _call_names([call for call, _ in some]) for remedy, some in examples.items()},
+        },
+        varying=frozenset(
+            remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
+        ),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
     )
+
+
+def _general_example(
+    remedy: Remedy, examples: Sequence[tuple[str, str]], line: str, lines: Collection[str]
+) -> tuple[str, str]:
+    """Return the call that a remedy helped and its error, in the form that holds for all runs, if any does.
+
+    An agent that read `make alder` in a lesson made alder, whatever it had been asked for.
+    """
+    command, met = examples[0]
+    if len(examples) > 1:
+        command = common_form([call for call, _ in examples]) or command
+        common = common_message([error for _, error in examples])
+        met = common if is_telling(common.replace("<name>", "")) else met
+    command = remedy.instead if remedy.way is RemedyKind.COMMAND and remedy.instead else command
+    return command, line if met in lines else met
+
+
+def _call_names(calls: Sequence[str]) -> tuple[str, ...]:
+    """Return what was called where several calls have no form in common; else nothing."""
+    if common_form(calls):
+        return ()
+    mains = filter(None, (main_step(parse(call)) for call in calls))
+    names = tuple(dict.fromkeys(_typed_name(step) for step in mains))
+    return names if names[1:] and not any({"<", "`"} & {*name} for name in names) else ()
+
+
+def _typed_name(step: Step) -> str:
+    """Return what a step calls, with the folder of a program that lies in the project."""
+    typed = next((word.value for word in step.words if word.value.endswith(f"/{step.program}")), "")
+    is_of_project = typed and not typed.startswith(("/", "~"))
+    return f"{typed} {step.subcommand}".rstrip() if is_of_project else step_purpose(step)
 
 
 def _general_forms(helped: Sequence[Sequence[Remedy]]) -> dict[Remedy, Remedy]:
@@ -229,11 +276,20 @@ def _general_forms(helped: Sequence[Sequence[Remedy]]) -> dict[Remedy, Remedy]:
     found: dict[Remedy, Remedy] = {}
     for those in alike.values():
         text = common_form([remedy.text for remedy in those]) if len(those) > 1 else ""
+        first = next(iter(those))
+        if not text and len(those) > 1 and (entered := _entered_by_all(those)):
+            # Whatever is called there, the folder is what helps.
+            found |= dict.fromkeys(those, Remedy(RemedyKind.COMMAND, f"{entered}<command>"))
         if text:
-            first = next(iter(those))
             instead = common_form([remedy.instead for remedy in those]) or first.instead
             found |= dict.fromkeys(those, Remedy(first.way, text, instead))
     return found
+
+
+def _entered_by_all(remedies: Iterable[Remedy]) -> str:
+    """Return the words with which all of some calls enter one folder, or nothing."""
+    entered = {found[0] if (found := ENTERS.match(remedy.text)) else "" for remedy in remedies}
+    return entered.pop() if len(entered) == 1 else ""
 
 
 def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[ObservedFailure]) -> Remedy | None:
@@ -323,7 +379,7 @@ def describe_offer(offer: Remedy) -> str:
     return f"its message says “{as_quotation(offer.text)}”"
 
 
-def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
+def fit_summary(problems: Sequence[str], error: str, action: str, *, others: str = "") -> str:
     """Join a problem, its error and what to do. What to do stays whole; the error is cut or left out.
 
     Of several wordings of the problem the first that fits is taken; nothing when none does.
@@ -331,7 +387,8 @@ def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
     wordings: list[str] = []
     for problem in problems:
         lengths = (110, 80, 40) if is_telling(quote_error(error)) else ()
-        wordings += [f"{problem} (“{quote_error(error, longest)}”): {action}" for longest in lengths]
+        quoted = (f"“{quote_error(error, longest)}”{others}" for longest in lengths)
+        wordings += [f"{problem} ({said}): {action}" for said in quoted]
         wordings.append(f"{problem}: {action}")
     return next((text for text in wordings if len(text) <= LONGEST_SUMMARY), "")
 
@@ -339,9 +396,12 @@ def fit_summary(problems: Sequence[str], error: str, action: str) -> str:
 def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
     """Say which call failed, how, and what helped, all three from one occurrence."""
     shown, line = case.failing_example(remedy)
+    is_instead = remedy is not None and remedy.way is RemedyKind.COMMAND and bool(remedy.instead)
+    if remedy is not None and not is_instead and (names := case.calls.get(remedy)):
+        return _lesson_of_calls(material, case, remedy, action, names)
     if remedy is not None and remedy.way is RemedyKind.SAID:
         line = before_offer(line)
-    shown = remedy.instead if remedy and remedy.way is RemedyKind.COMMAND else shown
+    shown = remedy.instead or shown if remedy and remedy.way is RemedyKind.COMMAND else shown
     if case.kind is FailureKind.USAGE and case.key.endswith(f":{case.first.failure.signature.error}"):
         # The refused word is another one each time.
         shown = shown if remedy else f"{case.first.act.purpose} …"
@@ -360,6 +420,27 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
         # What a message offers is told as that; it is no remedy until a run has shown it.
         remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
         words=(case.first.act.purpose, case.first.failure.subject),
+    )
+
+
+def _lesson_of_calls(
+    material: Material, case: Case, remedy: Remedy, action: str, names: Sequence[str]
+) -> Candidate:
+    """Say which calls fail, and what helped each of them; their error only if they have one in common."""
+    lists = [format_list([code(name) for name in names], most=most) for most in (_MOST_CALLS, 2)]
+    if is_refused_by_shell(case.first.failure):
+        # Nothing was run: whatever was to be called, the shell is what a reader must know about.
+        lists = [f"words that {code(case.first.failure.signature.program)} takes for a pattern"]
+    line = case.failing_example(remedy)[1]
+    others = " or other errors" if remedy in case.varying else ""
+    problems = [f"{material.name}: {those} fail" for those in lists]
+    return make_candidate(
+        material,
+        case,
+        fit_summary(problems, line, action, others=others),
+        rule=format_rule(f"{lists[-1]} fail in {material.name}", action),
+        remedies=(remedy.text,) if remedy.way is not RemedyKind.SAID else (),
+        words=(*names[:_MOST_CALLS], case.first.failure.subject),
     )
 
 

@@ -35,6 +35,7 @@ _NOTHING_RUN = lazy_pattern(
     r"|\b0 tests? (?:ran|found)"
 )
 _SHORTEST_QUOTE = 18
+_UNNAMED = "its tests fail"
 # A check that fewer runs failed may have failed by chance.
 _OFTEN = 3
 # What a check calls each of its findings.
@@ -126,11 +127,14 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         elif places := [code(folder) for folder in case.places if is_plain_name(folder)]:
             what = f"tests under {format_list(places[:2])} fail"
         else:
-            what = "its tests fail"
+            what = _UNNAMED
         since = (
             "before any change" if case.untouched else "in several runs" if is_sure else "in a finished run"
         )
         because = f" (“{error}”)" if len(error) > _SHORTEST_QUOTE else ""
+        if what == _UNNAMED and not because:
+            # Which test fails, and how, is all that a reader could tell it by.
+            continue
         verdict = "not your bug" if is_sure else "likely not your bug"
         if remedy is not None and remedy.text != "edit":
             verdict += f"; {remedy.text.replace('change', 'changing', 1)} helps"
