@@ -113,8 +113,18 @@ def agent_suspicion(*texts: str) -> str:
     return ""
 
 
-def _judge(text: str) -> str:
-    if any(map(_is_remote, _REMOTE.finditer(text))):
+def order_suspicion(*texts: str) -> str:
+    """Return why texts that may name other machines may not be told as facts, or an empty string."""
+    for text in dict.fromkeys((*texts, "\n".join(texts))):
+        read = plain_letters(text)
+        for spelled in dict.fromkeys((read, spell_plainly(read))):
+            if why := _judge(spelled, may_name_remote=True):
+                return why
+    return ""
+
+
+def _judge(text: str, *, may_name_remote: bool = False) -> str:
+    if not may_name_remote and any(map(_is_remote, _REMOTE.finditer(text))):
         return NAMES_REMOTE
     is_order = _QUIET.search(text) or _ADDRESSED_ORDER.search(text)
     if is_order or any(map(_ORDER.match, _CLAUSE_END.split(text))):
