@@ -23,6 +23,7 @@ from archivist.archive.items_service import ItemChange, ItemName
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError
 from archivist.lessons.candidate import Candidate, Sighting
+from archivist.lessons.file_words import FileWords
 from archivist.records import (
     Actor,
     ActorKind,
@@ -145,6 +146,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "Core.append": {"section": "threads", "item": "words", "role": "maker"},
     "Core.close_thread": {"name": "84"},
     "Core.take_out": {"section": "blockers", "item": "x"},
+    "Core.take_from_file": {"words": FileWords("bank.md"), "section": "status", "content": "words"},
     "Core.update": {"section": "status", "content": "words", "role": "maker"},
     "Doctor.reindex": {},
     "BankPages.import_banks": {"paths": []},

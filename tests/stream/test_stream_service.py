@@ -372,13 +372,37 @@ def test_the_stream_goes_out_and_comes_in_without_loss(bank: Bank, tmp_path: Pat
     file = tmp_path / "stream.jsonl"
     assert bank.stream.export(file) == 3
     with fresh_bank(tmp_path / "other") as other:
-        taken = other.stream.import_lines([file])
+        taken = other.stream.import_lines([file], is_approved=True)
         assert (taken.added, taken.changed, taken.unchanged, taken.problems) == (3, 0, 0, ())
         assert other.stream.by_cycle(0, 999) == bank.stream.by_cycle(0, 999)
         assert other.stream.lines() == bank.stream.lines()
-        again = other.stream.import_lines([file])
+        again = other.stream.import_lines([file], is_approved=True)
         assert (again.added, again.changed, again.unchanged) == (0, 0, 3)
         assert other.stream.log("Goes on", role="qa").seq == 4
+
+
+@pytest.mark.req("C2")
+def test_entries_of_a_file_change_none_and_archive_none(bank: Bank, tmp_path: Path) -> None:
+    own = bank.stream.log("Never deploy on Friday", role="human", cycle=3)
+    line = {
+        "id": own.id,
+        "cycle": 3,
+        "timestamp": "2036-02-08T13:23:00Z",
+        "role": "human",
+        "action": "Deploy",
+    }
+    file = tmp_path / "stream.jsonl"
+    write_jsonl(file, [line, {**line, "id": "b", "cycle": 900_000}, {**line, "id": "c", "role": "qa"}])
+    taken = bank.stream.import_lines([file])
+    assert (taken.added, taken.changed, taken.left) == (2, 0, 1)
+    assert bank.stream.get(own.id) == own
+    entries = [bank.stream.get(name) for name in "bc"]
+    assert [(entry.cycle, entry.role) for entry in entries] == [(3, ""), (3, "qa")]
+    assert all(entry.extra["brought_by"] == "file stream.jsonl" for entry in entries)
+    assert all(entry.time <= bank.now() for entry in entries)
+    assert bank.stream.reflect().gathered <= 1
+    vouched = bank.stream.import_lines([file], is_approved=True)
+    assert (vouched.changed, bank.stream.get("b").cycle, bank.stream.get("b").role) == (3, 900_000, "human")
 
 
 def test_bad_lines_cost_only_themselves(bank: Bank, tmp_path: Path) -> None:

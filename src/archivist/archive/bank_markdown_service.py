@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.access.rights import Layer, Verb, decides
+from archivist.access.rights import Layer, decides
 from archivist.archive.bank_markdown import BankPage, list_sections, parse_bank, text_without_parts
 from archivist.archive.folders import (
     FileDescription,
@@ -23,9 +23,11 @@ from archivist.errors import ArchivistError, InputError, RecordError
 from archivist.files.open import list_files
 from archivist.ids import derived_id
 from archivist.lessons.candidate import Candidate, Sighting
+from archivist.lessons.file_words import FileWords, require_voucher
 from archivist.lessons.standing import lesson_version
-from archivist.records import ActorKind, DocumentType, Entry, Provenance
+from archivist.records import DocumentType, Entry, Provenance
 from archivist.records.plain import canonical_json
+from archivist.records.words import BROUGHT_BY
 from archivist.service import BankService
 from archivist.text import shorten_line
 
@@ -72,10 +74,13 @@ class BankPages(BankService):
     def import_banks(self, paths: Sequence[str | Path], *, is_approved: bool = False) -> BankImportResult:
         """Import `bank.md` and its archived versions: role state, status, threads, cycles, lessons, the rest.
 
-        Key lessons become lessons, which wait unless a person vouches for the files. An archived version
-        (`bank-*.md`) gives its cycles and becomes a document of that type. An unchanged file is not imported
-        again, so that later changes of core memory stay.
+        Key lessons become lessons, which wait unless a person vouches for the files; core memory and stream
+        mark the rest as the file's, and what others wrote there stays. An archived version (`bank-*.md`)
+        gives its cycles and becomes a document of that type. An unchanged file is not imported again, so
+        that later changes of core memory stay.
         """
+        if is_approved:
+            require_voucher(self._bank, Layer.ARCHIVE, "import-bank")
         with self._bank.reading() as reader:
             known = reader.json_setting(_BANKS)
         fresh: list[_Page] = []
@@ -104,11 +109,11 @@ class BankPages(BankService):
             stored = reader.records("entry", list(entries))
         new = [entry for entry in entries.values() if entry.id not in stored]
         new.sort(key=lambda entry: (entry.cycle, entry.role))
-        added = self._bank.stream.import_entries(new).added
+        added = self._bank.stream.import_entries(new, is_approved=is_approved).added
         done = BankImportResult(unchanged=unchanged, entries=added, problems=tuple(problems))
         done = self._keep_lessons(done, fresh, is_approved=is_approved)
         for page in fresh:
-            done = _import_page(self._bank, done, page)
+            done = _import_page(self._bank, done, page, FileWords(page.name, is_approved))
         return done
 
     def _keep_lessons(
@@ -116,9 +121,6 @@ class BankPages(BankService):
     ) -> BankImportResult:
         """Keep the key lessons of pages by the one gate; a line that several versions hold is one lesson."""
         bank = self._bank
-        if is_approved and bank.actor.kind is not ActorKind.HUMAN:
-            hint = "only a person can vouch for what others wrote"
-            bank.refuse(Layer.LESSONS, Verb.DECIDE, what="import-bank", hint=hint)
         texts = {text: page.name for page in reversed(pages) for text in page.bank.lessons}
         candidates = [
             Candidate(
@@ -169,14 +171,14 @@ def _parse_page(name: str, file: FileText) -> _Page:
             action=line.action,
             content=line.content,
             tags=("bank",),
-            extra={"source": name},
+            extra={"source": name, BROUGHT_BY: FileWords(name).speaker},
         )
         for line in bank.cycles
     )
     return _Page(name, file, bank, about, entries, Path(name).name.startswith("bank-"))
 
 
-def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportResult:
+def _import_page(bank: Bank, done: BankImportResult, page: _Page, words: FileWords) -> BankImportResult:
     """Put a bank's state into core memory and the rest of it into the archive."""
     imported: set[str] = set()
     problems: list[str] = []
@@ -185,12 +187,10 @@ def _import_page(bank: Bank, done: BankImportResult, page: _Page) -> BankImportR
         shipped = bank.config.core.recently_shipped
         for part, section, content, role in _core_updates(page.bank, shipped, bank.now()):
             try:
-                if section == "threads":
-                    bank.core.append(section, content)
-                else:
-                    bank.core.update(section, content, role=role)
+                bank.core.take_from_file(words, section, content, role=role)
             except ArchivistError as error:
-                problems.append(f"{page.name}: {part} stays in the archive: {error.message}")
+                why = f"{error.message}; {error.hint}" if error.hint else error.message
+                problems.append(f"{page.name}: {part} stays in the archive: {why}")
             else:
                 imported.add(part)
         # Core memory holds only the last that shipped; when there were more, all of them stay here too.

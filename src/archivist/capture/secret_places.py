@@ -99,8 +99,8 @@ _ALL_PROMPT_HINTS: Final = (*_PROMPT_HINTS, "ñ", "ł", "ö", "ь", "è", "ifre"
 _PROMPT_PASSWORD: Final = lazy_pattern(
     r"(?:ennwort|achtwoord|[Ss]enha|ontraseña|asło|ösenord|ароль|[şŞ]ifre|密[码碼]|パスワード|비밀번호"
     r"|assword(?= è ))"
-    r"(?:[ \t]{0,4}[:\uff1a=][ \t]{0,4}|[ \t]{1,2}(?:is|ist|lautet|es|é|è|jest|är|это|-|—)[ \t]{1,2}"
-    r"|[是は为為][ \t:\uff1a]{0,2}|(?P<bare>[ \t]{1,2}))"
+    r"(?:[ \t]{0,4}[:\uff1a=][ \t]{0,4}|[ \t]{1,2}(?:is|ist|lautet|es|é|è|jest|to|är|это|-|—)[ \t]{1,2}"
+    r"|[는은가][ \t:\uff1a]{0,2}|[是は为為][ \t:\uff1a]{0,2}|(?P<bare>[ \t]{1,2}))"
     r"[\"'`\u300c]?(?P<value>[!-~]{6,128})"
 )
 
@@ -161,6 +161,11 @@ def _is_typed_secret(value: str) -> bool:
 def _is_hash(value: str) -> bool:
     """Say that a hash of a password is one by its form alone."""
     return value.startswith("$")
+
+
+def _is_form(value: str) -> bool:
+    """Say that a vendor's form is one unless somebody drew it: one character over and over."""
+    return len(set(value)) > 10 and any(map(str.isdigit, value))
 
 
 class _Place(NamedTuple):
@@ -257,18 +262,36 @@ _PLACES: Final[tuple[_Place, ...]] = (
     ),
     _place("pass=", rules.is_drawn_value, r"[?&\"']pass=(?P<value>[^\s&\"'$<>]{8,256})"),
     _place("key=", rules.is_drawn_value, r"[?&](?i:api_?)?(?i:key)=(?P<value>[\w.~%+/\-]{16,512})"),
-    _place(
-        "discord",
-        rules.is_drawn_value,
-        r"(?<![\w.\-])(?P<value>[MNO][A-Za-z\d_\-]{23,27}\.[A-Za-z\d_\-]{6}\.[A-Za-z\d_\-]{27,40})(?![\w.\-])",
+    # Lines of `.pgpass` and `.netrc`, and calls whose second argument is a password.
+    *(
+        _place(
+            port,
+            _is_typed_secret,
+            rf"{re.escape(port)}[\w*\-]{{1,64}}:[\w.*@\-]{{1,64}}:(?P<value>[^\s:]{{6,256}})(?=\s|$)",
+        )
+        for port in (":5432:", ":5433:", ":6432:", ":*:")
     ),
     _place(
-        ":5432:",
-        rules.is_drawn_value,
-        r":5432:[\w*\-]{1,64}:[\w.*\-]{1,64}:(?P<value>[^\s:]{8,256})(?=\s|$)",
+        "machine ",
+        _is_placed_secret,
+        r"machine[ \t]{1,4}[\w.\-]{1,253}\s{1,16}login\s{1,4}\S{1,128}\s{1,16}password[ \t]{1,4}"
+        r"(?P<value>\S{4,256})",
     ),
+    _place(
+        "define(",
+        _is_placed_secret,
+        rf"(?i:define)\([ \t]{{0,4}}[\"'](?i:\w{{0,40}}passw(?:or)?d)[\"'][ \t]{{0,4}},[ \t]{{0,4}}{_QUOTED}",
+    ),
+    _place(".login(", _is_typed_secret, rf"\.login\([ \t\n]{{0,8}}[^()\n,]{{1,120}},[ \t\n]{{0,8}}{_QUOTED}"),
 )
 _FORMS: Final[tuple[_Place, ...]] = (
+    _place("dapi", _is_form, r"(?P<value>dapi(?<![\w\-]dapi)[0-9a-f]{32}(?:-\d{1,2})?)(?![\w])"),
+    _place("1//0", _is_form, r"(?P<value>1//0(?<![\w/:]1//0)[\w\-]{40,200})(?![\w\-])"),
+    _place(
+        "$production$",
+        _is_form,
+        r"(?P<value>access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32})(?!\w)",
+    ),
     _place(
         "pat",
         rules.is_drawn_value,
@@ -286,6 +309,21 @@ for _row in _PLACES:
     _stem = next((stem for stem in ("passw", "pass", "sec", "auth") if stem in _row.word), _row.word)
     _PLACES_BY_STEM.setdefault(_stem, []).append(_row)
 PLACE_STEMS: Final = (*_PLACES_BY_STEM, *(place.word for place in _FORMS), "value", "<<<")
+
+
+# The token of a bot: the number of its account, a time and a signature in base64, none of them named. Only
+# the dots are plain characters to look for.
+_BOT_TOKEN_END: Final = lazy_pattern(r"\.[\w\-]{6}\.[\w\-]{27,40}(?![\w.\-])")
+_BOT_TOKEN_START: Final = lazy_pattern(r"(?<![\w.\-])[MNO][A-Za-z\d_\-]{23,27}\Z")
+_LONGEST_BOT_NUMBER: Final = 28
+
+
+def _bot_tokens(text: str) -> Iterator[rules.Span]:
+    for end in _BOT_TOKEN_END.finditer(text):
+        at = max(0, end.start() - _LONGEST_BOT_NUMBER - 1)
+        start = _BOT_TOKEN_START.search(text, at, end.start())
+        if start and rules.is_drawn_value(start[0] + end[0]):
+            yield rules.Span(start.start(), end.end(), "discord-token", rules.BY_FORM)
 
 
 def find_flag_values(text: str) -> Iterator[rules.Span]:
@@ -311,6 +349,7 @@ def find_by_place(text: str, flat: str, present: set[str]) -> Iterator[rules.Spa
     for place in _FORMS:
         if place.word in present:
             yield from _placed_values(text, place.pattern, place.is_secret)
+    yield from _bot_tokens(text)
     # Chinese and Japanese put no space before a value.
     if text.isascii() and not _PLACE.search(flat):
         return
@@ -336,7 +375,7 @@ def _placed_values(
     for match in pattern.finditer(text):
         quoted = next((name for name in ("double", "single") if match.groupdict().get(name)), None)
         value = match[quoted] if quoted else match["value"].rstrip(".,:;)\"'")
-        if is_secret(value) and (is_secret is _is_hash or not rules.is_template(value)):
+        if is_secret(value) and (is_secret in (_is_hash, _is_form) or not rules.is_template(value)):
             start = match.start(quoted or "value")
             kind = "password" if "pass" in match[0].lower() else "secret"
             yield rules.Span(start, start + len(value), kind, rules.BY_PLACE)

@@ -104,6 +104,20 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("netlify-token", "nfp_", _ALNUM + "{36,64}"),
     *_vendor("resend-key", "re_", r"(?=\w{0,40}[A-Z])[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}", is_mixed=True),
     *_vendor("age-key", "AGE-SECRET-KEY-", "1[A-Z0-9]{58}"),
+    *_vendor("sonar-token", "sqp_ squ_ sqa_", "[0-9a-f]{40,64}"),
+    *_vendor("pinecone-key", "pcsk_", _ALNUM + "{4,8}_" + _ALNUM + "{20,80}"),
+    *_vendor("1password-token", "ops_", r"eyJ[\w\-]{80,2000}"),
+    *_vendor("dropbox-token", "sl.", r"(?:u\.)?[A-Za-z0-9_\-]{100,400}", is_mixed=True),
+    *_vendor("amazon-mws-token", "amzn.mws.", "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    *_vendor("buildkite-token", "bkua_", "[0-9a-f]{40,64}"),
+    *_vendor("cursor-key", "crsr_", "[0-9a-f]{64}"),
+    *_vendor("sourcegraph-token", "sgp_", _ALNUM + "{40,80}", is_mixed=True),
+    *_vendor("posthog-key", "phx_", _ALNUM + "{40,60}", is_mixed=True),
+    *_vendor("typeform-token", "tfp_", r"[\w\-]{40,80}", is_mixed=True),
+    *_vendor("readme-key", "rdme_", _ALNUM + "{40,80}", is_mixed=True),
+    *_vendor("prefect-key", "pnu_", _ALNUM + "{36,40}", is_mixed=True),
+    *_vendor("contentful-token", "CFPAT-", r"[\w\-]{40,50}", is_mixed=True),
+    *_vendor("tavily-key", "tvly-", "(?:dev-|prod-)?" + _ALNUM + "{32,40}", is_mixed=True),
 )
 
 
@@ -152,13 +166,20 @@ THIN_DELETE: Final = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ012
 # The names in a JWT's header have three letters, which puts an O where the first one ends; the first name in
 # a token of Mapbox has one.
 THIN_HINT: Final = re.compile(
-    rb"A(?:KI[AD]|SIA|Iz|TATT3)|EAA[A-Z]|LTAI|SK\d{6}|yJ(?:1I|[A-Z0-9yz]{0,4}O)|PRIVATEKEY"
+    rb"A(?:KI[AD]|SIA|Iz|TATT3|TBB|KC|BSK)|GOOG1|EAA[A-Z]|LTAI|SK\d{6}|yJ(?:1I|[A-Z0-9yz]{0,4}O)|PRIVATEKEY"
 )
 CAPITAL_RULES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("aws-access-key", lazy_pattern(r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])")),
     ("google-api-key", lazy_pattern(r"AIza[A-Za-z0-9_\-]{35}(?![A-Za-z0-9])")),
     ("twilio-key", lazy_pattern(r"SK[0-9a-f]{32}(?![A-Za-z0-9])")),
     ("atlassian-token", lazy_pattern(r"ATATT3[\w\-=]{40,400}")),
+    ("bitbucket-token", lazy_pattern(r"ATBB(?=[A-Za-z]{0,31}\d)[A-Za-z0-9]{32}(?![A-Za-z0-9])")),
+    ("artifactory-key", lazy_pattern(r"AKCp(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{60,80}(?![A-Za-z0-9+/=])")),
+    (
+        "aws-bedrock-key",
+        lazy_pattern(r"ABSK(?=[A-Za-z]{0,60}\d)[A-Za-z0-9+/]{100,300}={0,2}(?![A-Za-z0-9+/=])"),
+    ),
+    ("google-hmac-key", lazy_pattern(r"GOOG1(?=[A-Z]{0,50}\d)[A-Z0-9]{19,60}(?![A-Za-z0-9])")),
     # Bytes that are zero look like this in base64: neither more of it nor a line of it may stand beside.
     (
         "access-token",

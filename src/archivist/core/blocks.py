@@ -29,7 +29,7 @@ from archivist.core.render import (
 )
 from archivist.errors import InputError, NotFoundError, StateError
 from archivist.files.parse import parse_json
-from archivist.records import Actor, ActorKind, Block, CoreSection
+from archivist.records import Block, CoreSection
 from archivist.records.plain import from_plain, to_plain, types_of
 from archivist.text import estimate_tokens
 
@@ -263,24 +263,25 @@ def new_lines(before: Block, after: Content) -> list[str]:
     return [line for line in spoken_lines(before.section.value, after) if line not in known]
 
 
-def drops_others_lines(before: Block, after: Content) -> bool:
-    """Say whether a change removes or rewords lines that no agent wrote."""
+def drops_others_lines(before: Block, after: Content, *, only: str = "") -> bool:
+    """Say whether a change removes or rewords lines of people; or, with `only`, of all but such speakers."""
     section = before.section.value
-    by_agents = read_speakers(section, before.content, str(before.actor))
-    return not {*spoken_lines(section, before.content)} - {*by_agents} <= {*spoken_lines(section, after)}
+    names = read_speakers(section, before.content, str(before.actor))
+    free = {line for line, name in names.items() if name.startswith(only)}
+    return not {*spoken_lines(section, before.content)} - free <= {*spoken_lines(section, after)}
 
 
-def note_speakers(before: Block, after: Content, actor: Actor) -> Content:
-    """Return a block's new content with who wrote its lines: those that are new are the actor's.
+def note_speakers(before: Block, after: Content, speaker: str) -> Content:
+    """Return a block's new content with who wrote its lines: those that are new are the speaker's.
 
-    Only agents are noted. Their lines stay theirs until somebody words them anew.
+    Only agents and files are noted, a person has no name here. Their lines stay theirs until somebody words
+    them anew.
     """
     names = read_speakers(before.section.value, before.content, str(before.actor))
     new = set(new_lines(before, after))
-    if actor.kind is ActorKind.AGENT:
-        names |= dict.fromkeys(new, f"agent {actor.name}".rstrip())
+    names |= dict.fromkeys(new, speaker) if speaker else {}
     said = [[line, names[line]] for line in spoken_lines(before.section.value, after) if line in names]
-    return {**after, SAID_BY: said} if said or actor.kind is ActorKind.AGENT else after
+    return {**after, SAID_BY: said} if said or speaker else after
 
 
 def view_of(blocks: Mapping[str, Block], role: str, rules: CoreRules) -> CoreView:

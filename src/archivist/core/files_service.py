@@ -16,7 +16,7 @@ from archivist.access.rights import Layer, decides, reads, writes
 from archivist.capture.redaction import without_secrets
 from archivist.core import blocks as core
 from archivist.core.service import blocks_of
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import InputError, NotFoundError, StateError
 from archivist.files.open import read_bounded
 from archivist.files.write import replace_file
 from archivist.paths import state_folder
@@ -42,13 +42,25 @@ class CoreFiles(BankService):
     """The files that playbook and rules follow."""
 
     @decides(Layer.PROPOSALS)
-    def follow(self, section: str, path: str | Path, *, role: str = "") -> FollowedFile:
-        """Take a file's text as playbook or rules, as an approver may, and propose its later changes."""
+    def follow(
+        self, section: str, path: str | Path, *, role: str = "", is_approved: bool = False
+    ) -> FollowedFile:
+        """Take a file's text as playbook or rules, as an approver may, and propose its later changes.
+
+        A text with risky commands, or with orders against the user, is taken only if the approver vouches
+        for it.
+        """
+        from archivist.lessons.file_words import VOUCH_HINT
+        from archivist.lessons.quarantine import suspicion
+
         which = core.section_of(section, core.GUARDED)
         block = Block(section=which, role=core.validate_role(role), updated=self._bank.now())
         place = Path(path).absolute()
         text = _read_text(place)
         if text != self._accepted_text(block.id):
+            why = "" if is_approved else suspicion(text)
+            if why:
+                raise StateError(f"{place.name}: {why}", hint=VOUCH_HINT)
             reason = f"follow {place.name}"
             self._bank.proposals.adopt(which.value, text, reason=reason, role=block.role)
         else:

@@ -7,19 +7,22 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
-from archivist.access.rights import Layer, Verb, reads, writes
+from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.capture.redaction import without_secrets
 from archivist.clock import to_short_text
 from archivist.core import blocks as core
 from archivist.core.blocks import GUARDED, SHARED, Content, CoreView, Given, ListName
-from archivist.errors import InputError
+from archivist.errors import InputError, StateError
 from archivist.records import ActorKind, Block, CoreSection
+from archivist.records.layers import FILE_SOURCE
 from archivist.service import BankService
 
 if TYPE_CHECKING:
+    from archivist.lessons.file_words import FileWords
     from archivist.store.protocol import Reader, Writer
 
 _LAST_THREAD = "last_thread"
+_VOUCH = "--approve if you have read the file and vouch for it"
 
 
 class Core(BankService):
@@ -51,6 +54,9 @@ class Core(BankService):
         A text sets the sprint of the status, what a role works on, or all of a role's lessons. A list of
         threads replaces the list. Role state and lessons are by default those of the actor's own role.
         """
+        return self._update(section, content, role)
+
+    def _update(self, section: str, content: Given, role: str, words: FileWords | None = None) -> Block:
         self._refuse_guarded(section)
         which = core.section_of(section, core.FREE)
         given = cast("Given", without_secrets(content))
@@ -60,7 +66,22 @@ class Core(BankService):
             role,
             "update",
             lambda before, now, _: core.update_section(which, before, given, now=now, keep=keep),
+            words,
         )
+
+    @decides(Layer.ARCHIVE)
+    def take_from_file(self, words: FileWords, section: str, content: Given, *, role: str = "") -> Block:
+        """Update a section, or append a thread, in the name of the file that says it.
+
+        A file for which nobody vouches replaces only what files said, and its risky words are refused.
+        """
+        from archivist.lessons.file_words import require_voucher
+
+        if words.is_approved:
+            require_voucher(self._bank, Layer.CORE, words.file)
+        if section == ListName.THREADS:
+            return self._append(section, content, role, words)
+        return self._update(section, content, role, words)
 
     @writes(Layer.CORE)
     def append(self, section: str, item: Given, *, role: str = "") -> Block:
@@ -69,6 +90,9 @@ class Core(BankService):
         A thread with a known id is updated; one without an id gets the next, t-1. An item is not added twice.
         Of shipped items the last few are kept, the newest last.
         """
+        return self._append(section, item, role)
+
+    def _append(self, section: str, item: Given, role: str, words: FileWords | None = None) -> Block:
         place = self._resolve_list(section)
         keep = self._bank.config.core.recently_shipped
         given = cast("Given", without_secrets(item))
@@ -84,7 +108,7 @@ class Core(BankService):
                 writer.set_setting(_LAST_THREAD, str(number))
             return after
 
-        return self._change(place.section, role, "append", change)
+        return self._change(place.section, role, "append", change, words)
 
     @writes(Layer.CORE)
     def close_thread(self, name: str) -> Block:
@@ -112,7 +136,12 @@ class Core(BankService):
             self._bank.refuse(Layer.CORE, Verb.WRITE, what=word, hint=hint)
 
     def _change(
-        self, section: CoreSection, role: str, verb: str, change: Callable[[Content, str, Writer], Content]
+        self,
+        section: CoreSection,
+        role: str,
+        verb: str,
+        change: Callable[[Content, str, Writer], Content],
+        words: FileWords | None = None,
     ) -> Block:
         """Read a block, change it and write it within its budget, as one transaction."""
         bank = self._bank
@@ -126,24 +155,35 @@ class Core(BankService):
             content = change(known, to_short_text(now.replace(microsecond=0)), writer)
             if content == known:
                 return before
-            noted = core.note_speakers(before, content, bank.actor)
+            is_agent = bank.actor.kind is ActorKind.AGENT
+            speaker = f"agent {bank.actor.name}".rstrip() if is_agent else words.speaker if words else ""
+            noted = core.note_speakers(before, content, speaker)
             after = replace(before, content=noted, updated=now, actor=bank.actor)
-            if bank.actor.kind is ActorKind.AGENT:
-                if section is CoreSection.LESSONS and core.drops_others_lines(before, content):
-                    hint = "a person wrote lines that it would remove: append yours instead"
-                    bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
-                from archivist.lessons.agent_words import agent_suspicion
-
-                # Core memory has no quarantine, so such text is refused: in the new lines, and in all lines
-                # together unless a person wrote it so.
-                is_known = bool(agent_suspicion(core.render_block(before)))
-                whole = () if is_known else (core.render_block(after),)
-                if why := agent_suspicion(*core.new_lines(before, content)) or agent_suspicion(*whole):
-                    hint = f"{why}: only a person may write that"
-                    bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
+            if is_agent and section is CoreSection.LESSONS and core.drops_others_lines(before, content):
+                hint = "a person wrote lines that it would remove: append yours instead"
+                bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
+            if speaker and not is_agent and core.drops_others_lines(before, content, only=FILE_SOURCE):
+                raise StateError(f"{after.id}: others wrote what it would replace", hint=_VOUCH)
+            if speaker:
+                self._refuse_risky(before, after, content)
             core.check_budget(blocks, after, bank.config.core)
             writer.put(after, verb)
         return after
+
+    def _refuse_risky(self, before: Block, after: Block, content: Content) -> None:
+        """Refuse risky words of an agent or a file: core memory has no quarantine.
+
+        They are judged in the new lines, and in all lines together unless a person wrote it so.
+        """
+        from archivist.lessons.agent_words import agent_suspicion
+
+        is_known = bool(agent_suspicion(core.render_block(before)))
+        whole = () if is_known else (core.render_block(after),)
+        if why := agent_suspicion(*core.new_lines(before, content)) or agent_suspicion(*whole):
+            hint = f"{why}: only a person may write that"
+            if self._bank.actor.kind is not ActorKind.AGENT:
+                raise StateError(f"{after.id}: a file may not write there what {why}", hint=_VOUCH)
+            self._bank.refuse(Layer.CORE, Verb.WRITE, what=after.id, hint=hint)
 
     def _resolve_role(self, section: CoreSection, role: str) -> str:
         """Return the role whose block is changed; an agent may only change its own role's."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.brief.select import GLOBAL_MARK
 from archivist.clock import to_short_text
 from archivist.records.plain import to_plain
-from archivist.records.words import ActorKind, Provenance
+from archivist.records.words import ActorKind, stated_provenance
 from archivist.text import changed_part, shorten
 
 if TYPE_CHECKING:
@@ -496,7 +496,9 @@ def table_view(record: records.Fact | records.Artifact) -> View:
 
     row: View = to_line(record)
     plain: View = to_plain(record)
-    return {**row, **{name: plain[name] for name in plain if name not in (*row, "extra")}}
+    provenance = getattr(record, "provenance", None)
+    brought = {"provenance": provenance} if provenance else {}
+    return {**row, **{name: plain[name] for name in plain if name not in (*row, "extra")}, **brought}
 
 
 def task_view(task: records.Task, waits_for: Sequence[str] = ()) -> View:
@@ -553,10 +555,11 @@ def proposal_view(proposal: records.Proposal) -> View:
 
 
 def entry_view(entry: records.Entry) -> View:
-    """Return an entry of the stream under the document's names, and whether an agent said it."""
+    """Return an entry of the stream under the document's names, and whether an agent or a file said it."""
     from archivist.records.shapes import to_stream_line
 
-    quoted = {"provenance": Provenance.SUGGESTED} if entry.extra.get("said_by") else {}
+    provenance = stated_provenance(entry.extra)
+    quoted = {"provenance": provenance} if provenance else {}
     return {**to_stream_line(entry), "archived": entry.is_archived, **quoted}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from archivist import projects
-from archivist.access.rights import Layer, Verb, reads, writes
+from archivist.access.rights import Layer, reads, writes
 from archivist.capture.clean import Cleaner
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import BankReadOnlyError, InputError, RecordError
@@ -31,9 +31,10 @@ from archivist.lessons.candidate import (
     Sighting,
     candidate_of,
 )
+from archivist.lessons.file_words import require_voucher
 from archivist.lessons.standing import counted_elsewhere, is_said_here, lesson_text
 from archivist.paths import as_text
-from archivist.records import ActorKind, Brief, Episode, Lesson, Proposal, Provenance, Status
+from archivist.records import Brief, Episode, Lesson, Proposal, Provenance, Status
 from archivist.records.kinds import kind_of
 from archivist.records.plain import canonical_json
 from archivist.records.shapes import later_record
@@ -111,7 +112,7 @@ class Exchange(BankService):
         words for a lesson that the bank believes become a lesson of their own, which waits.
         """
         if is_approved:
-            self._require_person("import")
+            require_voucher(self._bank, Layer.BANK, "import")
         batch = files.ImportBatch()
         for path in paths:
             is_archive = path.name.removesuffix(".gz") in files.ARCHIVE_NAMES
@@ -136,11 +137,6 @@ class Exchange(BankService):
                 new = [each for each in batch.episodes if writer.get(Episode, each.id) is None]
                 batch = replace(batch, episodes=new)
             return self._import_batch(writer, batch, left, is_approved=is_approved, keeps_both=keeps_both)
-
-    def _require_person(self, what: str) -> None:
-        if self._bank.actor.kind is not ActorKind.HUMAN:
-            hint = "only a person can vouch for what others wrote"
-            self._bank.refuse(Layer.BANK, Verb.DECIDE, what=what, hint=hint)
 
     def _import_batch(
         self, writer: Writer, batch: ImportBatch, left: Counter[str], *, is_approved: bool, keeps_both: bool
@@ -195,7 +191,7 @@ class Exchange(BankService):
             is_known = writer.get(type(judged), judged.id) is not None
             kind = "briefs" if isinstance(judged, Brief) else "verdicts"
             count(kind, is_known=is_known, is_changed=writer.put(judged, "import"))
-        stream = self._bank.stream.import_entries(batch.stream)
+        stream = self._bank.stream.import_entries(batch.stream, is_approved=is_approved)
         count_all("stream entries", stream.added, stream.changed, stream.unchanged)
         created, changed, unchanged = (counts[outcome] for outcome in outcomes)
         return files.FileImportResult(
@@ -356,7 +352,7 @@ class Exchange(BankService):
     def _accept_origins(self, origins: Sequence[str], trust: Sequence[str], *, own: str) -> list[str]:
         """Return the origins that a person accepted, now or before; the bank remembers them."""
         if trust:
-            self._require_person("share")
+            require_voucher(self._bank, Layer.BANK, "share")
         asked = set()
         for name in trust:
             found = [origin for origin in origins if origin.startswith(name)] if name else []

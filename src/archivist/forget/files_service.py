@@ -109,7 +109,7 @@ def _clean_file(
         stripped = (strip_line(value) for value in read_values())
         kept = (line for line in stripped if line is not None)
         bank.exchange.write_listed_files([path], lambda _: write_lines(path, kept))
-    left = _count_in_file(path, query)
+    left = count_in_file(path, query)
     if query.is_in(str(path)):
         note = "its path holds the text: move it"
         yield ErasureLocation(as_text(path), changed, left + 1, _RAW_BYTES, note)
@@ -117,7 +117,8 @@ def _clean_file(
     yield ErasureLocation(as_text(path), changed, left, _RAW_BYTES if query.needles else "its lines read")
 
 
-def _count_in_file(path: Path, query: ErasureQuery) -> int:
+def count_in_file(path: Path, query: ErasureQuery) -> int:
+    """Count how often a text occurs in the raw bytes of a file."""
     with open_regular(path) as stream:
         return count_occurrences(iter(lambda: stream.read(_CHUNK), b""), query.needles)
 
@@ -125,7 +126,7 @@ def _count_in_file(path: Path, query: ErasureQuery) -> int:
 def _check_foreign_file(path: Path, query: ErasureQuery, note: str) -> Iterator[ErasureLocation]:
     """Report a file that the bank must not change, when it holds the text or cannot be read."""
     try:
-        found = _count_in_file(path, query)
+        found = count_in_file(path, query)
     except (OSError, InputError) as error:
         yield ErasureLocation(as_text(path), 0, None, str(error))
         return
@@ -136,7 +137,7 @@ def _check_foreign_file(path: Path, query: ErasureQuery, note: str) -> Iterator[
 def _remove_state(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocation]:
     """Remove the log of hooks and the cache under the user's home when they hold the text."""
     for path in sorted(state_folder(bank.path).glob("*")):
-        if path.is_file() and (found := _count_in_file(path, query)):
+        if path.is_file() and (found := count_in_file(path, query)):
             path.unlink()
             yield ErasureLocation(as_text(path), found, 0, _RAW_BYTES)
 
@@ -161,11 +162,11 @@ def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocati
         rest,
         [each._replace(lines=tuple(lines[name] for name in found if name in lines)) for each, found in named],
     )
-    found_before = _count_in_file(path, query)
+    found_before = count_in_file(path, query)
     is_changed = bool(names) and after != text
     if is_changed:
         replace_file(path, after.encode())
-    left = _count_in_file(path, query)
+    left = count_in_file(path, query)
     if found_before or left or is_changed:
         note = "outside of the section of lessons: check it yourself" if left else ""
         yield ErasureLocation(as_text(path), found_before - left, left, _RAW_BYTES, note)

@@ -244,6 +244,10 @@ class Erasure(BankService):
         if receipt.digest or done.gone:
             gone, written = frozenset(done.gone), bank.exchange.written_files()
             cleaned = clean_files(bank, written, query, traces=done.traces, erased_ids=gone)
+            if receipt.digest:
+                from archivist.forget.workspace_files_service import clean_workspace
+
+                cleaned += clean_workspace(bank, query)
             receipt = replace(receipt, places=tuple(cleaned))
         with bank.reading() as reader:
             is_due = bool(reader.setting(_SCRUB_DUE))

@@ -48,15 +48,18 @@ def resolve_claim(
 ) -> ClaimResult:
     """Decide a claim against the current fact.
 
-    A source may change its own claim. Between two sources the higher confidence wins, the newer on a tie; the
-    loser goes into a conflict. With `respects_rulings`, a claim that was decided against stays out.
+    A source may change its own claim. A file that nobody vouches for never wins over another source. Between
+    two other sources the higher confidence wins, the newer on a tie; the loser goes into a conflict. With
+    `respects_rulings`, a claim that was decided against stays out.
     """
     if current is None:
         return ClaimResult(claim, is_changed=True)
     extra = {**current.extra, **claim.extra}
+    is_below, is_above = (claim.is_of_file, current.is_of_file), (current.is_of_file, claim.is_of_file)
+    loses, wins = is_below == (True, False), is_above == (True, False)
     if claim.value == current.value:
         # Two sources agree: the surer one is named.
-        surer = claim if claim.confidence > current.confidence else current
+        surer = claim if wins or (claim.confidence > current.confidence and not loses) else current
         merged = replace(
             surer,
             created=current.created,
@@ -70,9 +73,9 @@ def resolve_claim(
     if (claim.source, claim.origin) == (current.source, current.origin):
         return ClaimResult(after, is_changed=True)
     ruling = next((conflict for conflict in disputes if _is_ruled_out(conflict, claim, current)), None)
-    if ruling is not None and respects_rulings:
+    if ruling is not None and (respects_rulings or loses):
         return ClaimResult(current, False, ruling)
-    if claim.confidence >= current.confidence:
+    if wins or (claim.confidence >= current.confidence and not loses):
         return ClaimResult(after, True, _open_conflict(after, current, disputes, claim.updated))
     return ClaimResult(current, False, _open_conflict(current, claim, disputes, claim.updated))
 
@@ -96,6 +99,8 @@ def _open_conflict(kept: Fact, lost: Fact, disputes: Sequence[Conflict], now: da
     reason = f"{winner} is surer ({kept.confidence:g}) than {loser} ({lost.confidence:g})"
     if kept.confidence == lost.confidence:
         reason = f"{winner} and {loser} are equally sure ({kept.confidence:g}): newer wins"
+    if lost.is_of_file and not kept.is_of_file:
+        reason = f"{winner} stands above {loser}, for which nobody vouched"
     conflict = Conflict(
         id=derived_id("conflict", kept.id, lost.source, lost.origin, lost.value, kept.source, kept.value),
         fact=kept.id,
@@ -179,11 +184,12 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
 
 
 def reverse_conflict(
-    conflict: Conflict, current: Fact | None, *, by: str, now: datetime
+    conflict: Conflict, current: Fact | None, *, by: str, now: datetime, source: str = ""
 ) -> tuple[Conflict, Fact]:
     """Return a conflict decided for the losing value, and the fact with that value.
 
-    The fact is at least as sure as the one it replaces: else repeating that one would undo the decision.
+    The fact is at least as sure as the one it replaces: else repeating that one would undo the decision. What
+    a file says is from then on the word of `source`, who decided for it.
     """
     _refuse_decided(conflict)
     reason = conflict.reason
@@ -203,6 +209,7 @@ def reverse_conflict(
         origin=str(conflict.extra.get(_LOST_ORIGIN, "")),
         extra=current.extra if current else {},
     )
+    fact = replace(fact, source=source) if source and fact.is_of_file else fact
     done = replace(conflict, status=ConflictStatus.REVERSED, decided=now, decided_by=by, reason=reason)
     return done, fact
 

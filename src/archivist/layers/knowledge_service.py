@@ -197,7 +197,8 @@ class Knowledge(BankService):
                 hint = f"name one by its id; archivist knowledge conflicts {conflict_id} lists them"
                 raise InputError(f"{conflict_id!r} has {len(found)} open conflicts: {named}{more}", hint=hint)
             current, now = writer.get(Fact, found[0].fact), self._bank.now()
-            done, fact = reverse_conflict(found[0], current, by=str(self._bank.actor), now=now)
+            by, source = str(self._bank.actor), source_of(self._bank.actor)
+            done, fact = reverse_conflict(found[0], current, by=by, now=now, source=source)
             writer.put(done, "reverse")
             writer.put(fact, "reverse")
             for changed in update_conflicts(writer.select(Conflict, equals("fact", fact.id)), fact, now):
@@ -217,12 +218,19 @@ class Knowledge(BankService):
         return done
 
     @writes(Layer.KNOWLEDGE)
-    def import_markdown(self, paths: Iterable[str | Path]) -> SharedImportResult:
+    def import_markdown(
+        self, paths: Iterable[str | Path], *, is_approved: bool = False
+    ) -> SharedImportResult:
         """Import shared-context files, or folders of them: a fact for each section.
 
         Importing again updates the facts. What a file no longer says is removed, if the file's claim still
-        stood. The files are not changed.
+        stood. The files are not changed. With `is_approved` a person vouches for the words: they are that
+        person's. Otherwise they are the file's, stand below every other source, and risky ones are refused.
         """
+        from archivist.lessons.file_words import VOUCH_HINT, FileWords, require_voucher
+
+        if is_approved:
+            require_voucher(self._bank, Layer.KNOWLEDGE, "import")
         root, now, by = real_path(self._bank.root), self._bank.now(), str(self._bank.actor)
         texts, folders, problems = _read_files([Path(path) for path in paths], root)
         # Sections that are refused have ids too: what the file still says is not removed.
@@ -230,19 +238,17 @@ class Knowledge(BankService):
         counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "conflicts"), 0)
         with self._bank.transaction() as writer:
             for origin, text in texts.items():
+                words = FileWords(origin, is_approved)
                 for section in text.sections:
                     ids_by_origin[origin].add(fact_id("", section.category, section.key))
                     try:
                         fact = _build_claim(
-                            now,
-                            category=section.category,
-                            key=section.key,
-                            value=section.text,
-                            source=source_of(self._bank.actor),
-                            confidence=text.confidence,
-                            tags=text.tags,
-                            origin=origin,
-                        )
+                            now, category=section.category, key=section.key, value=section.text,
+                            source=words.speaker or source_of(self._bank.actor),
+                            confidence=text.confidence, tags=text.tags, origin=origin,
+                        )  # fmt: skip
+                        if why := words.refusal(section.category, section.key, fact.value, *fact.tags):
+                            raise RecordError(f"not imported, {why}; {VOUCH_HINT}")
                     except RecordError as error:
                         problems.append(f"{origin}:{section.line}: {error.message}")
                         continue
@@ -255,7 +261,7 @@ class Knowledge(BankService):
                     ids_by_origin.setdefault(origin, set())
             for origin, ids in ids_by_origin.items():
                 for fact in writer.select(Fact, equals("origin", origin)):
-                    if fact.id not in ids:
+                    if fact.id not in ids and (is_approved or fact.is_of_file):
                         _remove(writer, fact, _IMPORT, by=by, now=now)
                         counts["removed"] += 1
         return SharedImportResult(**counts, problems=tuple(problems))

@@ -21,6 +21,7 @@ from archivist.reading.shell import Step, parse
 NAMES_REMOTE = "names a place on another machine"
 DESTROYS = "can destroy work or data"
 READS_SECRETS = "reads a file of secrets"
+NAMES_HOME = "names a place outside of the project"
 ORDERS = "orders its reader to send, approve, skip or hide something"
 
 # A file and a host name look alike (`cart.ts`, `evil.to`): alone, only endings that no file or attribute has
@@ -41,6 +42,7 @@ _REMOTE = lazy_pattern(
     rf"|(?:{_HOST_ENDS_BEFORE_PATH})(?=:\d|/\w)))",
     re.IGNORECASE,
 )
+_HOME = lazy_pattern(r"(?<![\w/.])(?:~[\w.-]{0,40}/|\$\{?HOME\b|%USERPROFILE%|/(?:home|Users)/[\w.-]|/root/)")
 _CONNECTS = frozenset(["ssh", "sftp", "telnet", "nc", "ncat", "netcat", "ftp", "tftp"])
 _COPIES_AWAY = frozenset(["scp", "rsync", "rclone"])
 _OTHER_HOST = lazy_pattern(r"[\w.@-]{2,80}:(?![\\/]{2}localhost)")
@@ -113,8 +115,29 @@ def agent_suspicion(*texts: str) -> str:
     return ""
 
 
-def _judge(text: str) -> str:
-    if any(map(_is_remote, _REMOTE.finditer(text))):
+def finding_suspicion(*texts: str) -> str:
+    """Return why a reviewer's finding waits for a person, or an empty string.
+
+    It says what is wrong with the project's code. It has never run, and needs no other machine and nothing of
+    the user's home, in whatever language it is written.
+    """
+    if why := agent_suspicion(*texts):
+        return why
+    return NAMES_HOME if any(map(_HOME.search, map(plain_letters, texts))) else ""
+
+
+def order_suspicion(*texts: str) -> str:
+    """Return why texts that may name other machines may not be told as facts, or an empty string."""
+    for text in dict.fromkeys((*texts, "\n".join(texts))):
+        read = plain_letters(text)
+        for spelled in dict.fromkeys((read, spell_plainly(read))):
+            if why := _judge(spelled, may_name_remote=True):
+                return why
+    return ""
+
+
+def _judge(text: str, *, may_name_remote: bool = False) -> str:
+    if not may_name_remote and any(map(_is_remote, _REMOTE.finditer(text))):
         return NAMES_REMOTE
     is_order = _QUIET.search(text) or _ADDRESSED_ORDER.search(text)
     if is_order or any(map(_ORDER.match, _CLAUSE_END.split(text))):

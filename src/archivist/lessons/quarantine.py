@@ -299,7 +299,13 @@ def lesson_suspicion(lesson: Lesson | Candidate) -> str:
     if why := suspicion(*texts, *steps):
         return why
     is_of_failure = lesson.type is not LessonType.PREFERENCE
-    return _speech(plain_letters("\n".join(texts)).lower(), _BORROWED) if is_of_failure else ""
+    if why := _speech(plain_letters("\n".join(texts)).lower(), _BORROWED) if is_of_failure else "":
+        return why
+    if not lesson.is_finding:
+        return ""
+    from archivist.lessons.agent_words import finding_suspicion
+
+    return finding_suspicion(lesson.summary, lesson.detail, *lesson.tags)
 
 
 def quarantine_reason(lesson: Lesson) -> str:

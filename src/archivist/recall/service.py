@@ -49,7 +49,7 @@ from archivist.recall.scoring import (
     to_unit_scale,
     weigh_evidence,
 )
-from archivist.records.kinds import SEARCHABLE
+from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
 from archivist.service import BankService
 from archivist.store.filters import one_of
@@ -595,8 +595,7 @@ def _find_provenances(
     runs = {place: records[place].id for place, kind in kinds.items() if kind == "episode"}
     runs |= {place: records[place].run for place, kind in kinds.items() if kind == "event"}
     for place, kind in kinds.items():
-        is_text = kind in ("artifact", "document", "entry", "task")
-        if is_text and (provenance := reader.text_provenance(kind, records[place])):
+        if kind in TEXT_KINDS and (provenance := reader.text_provenance(kind, records[place])):
             known[place] = provenance
     found = reader.run_provenances(runs.values()) if runs else {}
     return known | {place: found[run] for place, run in runs.items() if run in found}

@@ -119,6 +119,8 @@ KINDS = (
 BY_NAME = {kind.name: kind for kind in KINDS}
 _BY_CLASS = {kind.class_name: kind for kind in KINDS}
 SEARCHABLE = tuple(kind.name for kind in KINDS if kind.is_searchable)
+# Those that hold texts of people, agents and files.
+TEXT_KINDS = ("artifact", "document", "entry", "fact", "task")
 
 
 def kind_for(record: type) -> Kind:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from archivist.errors import RecordError
 from archivist.records.actor import Actor
 from archivist.records.tier_words import ArtifactType, ConflictStatus, RetryDecision, TaskState
+from archivist.records.words import Provenance
 
 # A name is at most as long as a heading; a value may have several pages.
 NAME_CHARACTERS = 200
@@ -16,13 +17,16 @@ VALUE_CHARACTERS = 20_000
 TITLE_CHARACTERS = 2_000
 # More attempts of one kind repeat what fails.
 MAX_ATTEMPTS = 100
+# How the source begins of what a file says and nobody vouches for.
+FILE_SOURCE = "file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """Knowledge: the value of a category and key. The id follows from project, category and key.
 
-    `source` is who stated it: an agent's name, `user` or `orchestrator`; `origin` the file that it came from.
+    `source` is who stated it: an agent's name, `user`, `orchestrator`, or `file NAME` where nobody vouches
+    for the file; `origin` is the file that it came from.
     """
 
     id: str
@@ -37,6 +41,16 @@ class Fact:
     tags: tuple[str, ...] = ()
     origin: str = ""
     extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def is_of_file(self) -> bool:
+        """Say whether a file says it and nobody else: any other source stands above it."""
+        return self.source.partition(" ")[0] == FILE_SOURCE
+
+    @property
+    def provenance(self) -> Provenance | None:
+        """Return that it was brought by a file; None for all others."""
+        return Provenance.IMPORTED if self.origin or self.is_of_file else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,6 +94,11 @@ class Lesson(Record):
         return self.signature.partition("|")[2].startswith(REQUEST_KEY)
 
     @property
+    def is_finding(self) -> bool:
+        """Say whether a reviewer of the user's runs worded it."""
+        return self.provenance is Provenance.REVIEWED
+
+    @property
     def short_id(self) -> str:
         """Return the id for people, `m-001`."""
         return f"m-{self.number:03d}"

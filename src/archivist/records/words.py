@@ -6,6 +6,7 @@ millisecond.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 # No bank has counted more runs: a hundred a day take 27 years.
@@ -107,6 +108,18 @@ _PROVENANCE_LABELS = {
     Provenance.IMPORTED: "from a file",
     Provenance.SHARED: "from a colleague",
 }
+
+
+# Where a record keeps which agents it quotes, and which file brought it if nobody vouched for that file.
+SAID_BY = "said_by"
+BROUGHT_BY = "brought_by"
+
+
+def stated_provenance(extra: Mapping[str, object]) -> Provenance | None:
+    """Return what a record's own notes say of who wrote it: an agent, or a file; None without such notes."""
+    if extra.get(SAID_BY):
+        return Provenance.SUGGESTED
+    return Provenance.IMPORTED if extra.get(BROUGHT_BY) else None
 
 
 class Status(StrEnum):

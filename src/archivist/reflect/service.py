@@ -109,6 +109,7 @@ def make_finding_candidate(
         origin=finding.found_by,
         events=(event,),
         is_known_only=finding.severity.rank < rules.candidate_severity.rank,
+        is_finding=True,
     )
 
 

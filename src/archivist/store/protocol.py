@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from archivist.errors import BankDamagedError
 from archivist.records.kinds import BY_NAME, kind_of, record_type, record_types
-from archivist.records.words import MAX_RUN_COUNT, ActorKind, Provenance
+from archivist.records.words import MAX_RUN_COUNT, ActorKind, Provenance, stated_provenance
 from archivist.store.filters import Condition, above, at_most, not_equals, one_of
 from archivist.store.results import PendingEmbedding, split_batches
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from archivist.bus import Message, StoredMessage
-    from archivist.records import Actor, Artifact, Document, Entry, Event, Tally, Task
+    from archivist.records import Actor, Artifact, Document, Entry, Event, Fact, Tally, Task
     from archivist.store.erasure import ErasureQuery
     from archivist.store.ledger import LedgerChange, LedgerEntry, Verification
     from archivist.store.results import (
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     )
 
 R = TypeVar("R")
-# Where a reflection on the stream keeps which agents it quotes.
-SAID_BY = "said_by"
+# The verbs by which the words of a file come in, whoever asks for it.
+_FILE_VERBS = ("refresh", "import")
 # Bound values in one statement; every engine accepts this many.
 _BATCH = 500
 # Above 64 new ledger entries it is quicker to build cached values again than to ask what has changed.
@@ -415,15 +415,19 @@ class Reader(EngineReader, Protocol):
         )
         return sorted({str(actor) for actor in found if actor.kind is ActorKind.AGENT})
 
-    def text_provenance(self, kind: str, record: Artifact | Document | Entry | Task) -> Provenance | None:
-        """Return that an agent or a watched file wrote a text of the archive, or an agent another text.
+    def text_provenance(
+        self, kind: str, record: Artifact | Document | Entry | Fact | Task
+    ) -> Provenance | None:
+        """Return that an agent or a file wrote a text; None for all others.
 
-        Of the stream's entries it is that an agent logged it, or a reflection quotes one.
+        Facts and the stream's entries say it themselves; of the others the ledger does.
         """
-        entries = [*self.text_entries(record.id, kind)] if kind != "entry" else []
-        # A refresh reads files, whoever asks for it.
-        changes = [entry for entry in entries if entry.verb != "refresh"]
-        if record.extra.get(SAID_BY) or any(entry.actor.kind is ActorKind.AGENT for entry in changes):
+        stated = stated_provenance(record.extra) or getattr(record, "provenance", None)
+        if stated or kind in ("entry", "fact"):
+            return stated
+        entries = [*self.text_entries(record.id, kind)]
+        changes = [entry for entry in entries if entry.verb not in _FILE_VERBS]
+        if any(entry.actor.kind is ActorKind.AGENT for entry in changes):
             return Provenance.SUGGESTED
         return Provenance.IMPORTED if len(changes) < len(entries) else None
 

@@ -31,8 +31,8 @@ from archivist.records import (
 )
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.run_words import OF_RUN
+from archivist.records.words import BROUGHT_BY, SAID_BY
 from archivist.store.filters import at_least, equals, not_equals, one_of
-from archivist.store.protocol import SAID_BY
 from archivist.stream.entries import (
     Marker,
     current_sprint,
@@ -167,7 +167,9 @@ def _entries_to_reflect_on(
     """Return what was logged since the last reflection, what of it counts, and why to reflect or not."""
     marker = marker_of(reader)
     is_new = at_least("seq", (marker.seq if marker else 0) + 1)
-    entries = reader.select(Entry, is_new, not_equals("type", EntryType.REFLECTION), order=("seq",))
+    logged = reader.select(Entry, is_new, not_equals("type", EntryType.REFLECTION), order=("seq",))
+    # What is learnt here becomes core memory, in the archivist's name: a file must not teach it.
+    entries = [entry for entry in logged if not entry.extra.get(BROUGHT_BY)]
     chosen = [entry for entry in entries if entry.importance >= bank.config.stream.gather_importance]
     reason = (trigger or due_reason(bank, reader)) if entries else ""
     skipped = "not due" if entries else "nothing was logged since the last reflection"

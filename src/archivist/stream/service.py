@@ -18,12 +18,12 @@ from archivist.files.jsonl import LineProblem
 from archivist.projects import other_projects
 from archivist.recall.query import Query
 from archivist.records import ActorKind, Entry, EntryType, Episode
+from archivist.records.layers import FILE_SOURCE
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.tiers import validate_entry
-from archivist.records.words import NOTES
+from archivist.records.words import BROUGHT_BY, NOTES, SAID_BY
 from archivist.service import BankService
 from archivist.store.filters import Filter, at_least, at_most, equals, one_of
-from archivist.store.protocol import SAID_BY
 from archivist.stream.entries import (
     ACTION_CHARACTERS,
     CONTENT_CHARACTERS,
@@ -81,12 +81,13 @@ class StreamHit(NamedTuple):
 
 
 class StreamImportResult(NamedTuple):
-    """What an import did."""
+    """What an import did; `left` counts lines about known entries that say something else than these."""
 
     added: int
     changed: int
     unchanged: int
     problems: tuple[LineProblem, ...] = ()
+    left: int = 0
 
 
 class Stream(BankService):
@@ -439,9 +440,12 @@ class Stream(BankService):
             raise InputError(f"{str(path)!r} cannot be written: {error.strerror}") from None
 
     @decides(Layer.STREAM)
-    def import_lines(self, paths: Sequence[Path], *, is_strict: bool = False) -> StreamImportResult:
-        """Import files of JSON lines; known ids are updated, so that importing twice changes nothing."""
+    def import_lines(
+        self, paths: Sequence[Path], *, is_strict: bool = False, is_approved: bool = False
+    ) -> StreamImportResult:
+        """Import files of JSON lines; importing twice changes nothing. See `import_entries`."""
         from archivist.files.jsonl import read_lines
+        from archivist.lessons.file_words import FileWords
         from archivist.records.shapes import from_stream_line
 
         entries: list[Entry] = []
@@ -451,20 +455,39 @@ class Stream(BankService):
                 problems.append(line)
                 continue
             try:
-                entries.append(_clean_entry(from_stream_line(line.value)))
+                entry = from_stream_line(line.value)
+                brought = {BROUGHT_BY: FileWords(line.file, is_approved).speaker}
+                entries.append(_clean_entry(replace(entry, extra={**entry.extra, **brought})))
             except RecordError as error:
                 problems.append(LineProblem(line.file, line.number, error.message))
         if is_strict and problems:
             message = f"{len(problems)} bad lines, nothing was imported; the first: {problems[0]}"
             raise InputError(message, hint="without --strict the good lines are imported")
-        return self.import_entries(entries)._replace(problems=tuple(problems))
+        return self.import_entries(entries, is_approved=is_approved)._replace(problems=tuple(problems))
 
     @decides(Layer.STREAM)
-    def import_entries(self, entries: Iterable[Entry]) -> StreamImportResult:
-        """Import entries as they are, whatever their cycles; they are placed behind the last one."""
+    def import_entries(self, entries: Iterable[Entry], *, is_approved: bool = False) -> StreamImportResult:
+        """Import the entries of files; they are placed behind the last one.
+
+        With `is_approved` a person vouches for them: they are taken as they are, whatever their cycles, and
+        known ids are updated. Otherwise they are marked as the file's, and change no entry that is here.
+        """
+        from archivist.lessons.file_words import require_voucher
+
+        if is_approved:
+            require_voucher(self._bank, Layer.STREAM, "import")
         wanted = [_clean_entry(entry) for entry in entries]
         counts = Counter[str]()
         with self._bank.transaction() as writer:
+            if is_approved:
+                wanted = [_without_file(entry) for entry in wanted]
+            else:
+                here: dict[str, Entry] = writer.records("entry", [entry.id for entry in wanted])
+                for entry in (entry for entry in wanted if entry.id in here):
+                    said = here[entry.id].action, here[entry.id].content
+                    counts["unchanged" if said == (entry.action, entry.content) else "left"] += 1
+                latest_own, now = _latest_own_cycle(writer), self._bank.now()
+                wanted = [_entry_of_file(each, latest_own, now) for each in wanted if each.id not in here]
             cycles = [entry.cycle for entry in wanted]
             latest = max([latest_cycle(writer) or 0, *cycles])
             cold = latest - self._bank.config.stream.hot_cycles
@@ -479,16 +502,16 @@ class Stream(BankService):
             if cycles:
                 _note_first_cycle(writer, min(cycles))
             _move_entries(writer, self._bank.config.stream.hot_cycles, to_archive=True)
-        return StreamImportResult(counts["added"], counts["changed"], counts["unchanged"])
+        return StreamImportResult(
+            counts["added"], counts["changed"], counts["unchanged"], left=counts["left"]
+        )
 
     def _resolve_role(self, role: str) -> str:
         """Return the role to log as: the named one, else the actor's; agents log as their own role only."""
         actor = self._bank.actor
         role = validate_name("role", role) or actor.role
         if actor.kind is ActorKind.AGENT:
-            # Other letters that look alike, and marks that nobody sees, make no other name.
-            plain = unicodedata.normalize("NFKC", role).casefold().partition(":")[0].strip()
-            is_reserved = not role.isprintable() or plain.translate(_LOOKALIKES) in _RESERVED_ROLES
+            is_reserved = _is_reserved_role(role)
             if is_reserved or (actor.role and role != actor.role):
                 own = f"this agent logs as {actor.role!r}"
                 hint = "only people speak in that name" if is_reserved else own
@@ -534,6 +557,40 @@ def _clean_entry(entry: Entry) -> Entry:
     )
 
 
+def _is_reserved_role(role: str) -> bool:
+    """Say whether only people and the archivist speak in a name, or in one that looks the same."""
+    # Other letters that look alike, and marks that nobody sees, make no other name.
+    plain = unicodedata.normalize("NFKC", role).casefold().partition(":")[0].strip()
+    return not role.isprintable() or plain.translate(_LOOKALIKES) in _RESERVED_ROLES
+
+
+def _without_file(entry: Entry) -> Entry:
+    """Return an entry for which a person vouches: it is not told as a file's."""
+    return replace(entry, extra={name: value for name, value in entry.extra.items() if name != BROUGHT_BY})
+
+
+def _entry_of_file(entry: Entry, latest_own: int | None, now: datetime) -> Entry:
+    """Return an entry as a file may say it: marked, in nobody's name, neither later nor newer than the own.
+
+    A cycle far above the others would archive all of them.
+    """
+    brought_by = entry.extra.get(BROUGHT_BY) or FILE_SOURCE
+    return replace(
+        entry,
+        role="" if _is_reserved_role(entry.role) else entry.role,
+        cycle=entry.cycle if latest_own is None else min(entry.cycle, latest_own),
+        time=min(entry.time, now),
+        extra={**entry.extra, BROUGHT_BY: brought_by},
+    )
+
+
+def _latest_own_cycle(reader: Reader) -> int | None:
+    """Return the latest cycle that was begun or logged here; None when there is none."""
+    entries = reader.select(Entry, order=("-cycle",))
+    logged = next((entry.cycle for entry in entries if not entry.extra.get(BROUGHT_BY)), None)
+    return max([*_started_cycles(reader).values(), *(() if logged is None else (logged,))], default=None)
+
+
 def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_explicit: bool) -> Entry:
     """Return the entry with its cycle and place; the cycles of a role never go backwards."""
     own = writer.select_fields(Entry, ("cycle",), equals("role", draft.role), order=("-cycle",), limit=1)
@@ -544,7 +601,7 @@ def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_e
         cycle = max(started, last) if started is not None else (1 if latest is None else latest)
     if cycle < last:
         whose = f"{draft.role!r} is" if draft.role else "the stream is"
-        hint = "archivist stream cycle begins the next; archivist stream import accepts old entries"
+        hint = "archivist stream cycle begins the next; archivist stream import --approve accepts old entries"
         raise StateError(f"cycle: {cycle} goes backwards, {whose} at {last}", hint=hint)
     highest = max([latest or 0, *begun.values()])
     step = _MOST_SKIPPED if agents_step is None else agents_step
@@ -552,7 +609,7 @@ def _assign_cycle(writer: Writer, draft: Entry, agents_step: int | None, *, is_e
     if not begun and latest is None:
         step = MAX_CYCLE if agents_step is None else _AGENTS_FIRST
     if cycle > highest + step:
-        hint = f"at most {step} may be skipped; archivist stream import accepts any cycle"
+        hint = f"at most {step} may be skipped; archivist stream import --approve accepts any cycle"
         raise StateError(f"cycle: {cycle} is {cycle - highest} above the latest, {highest}", hint=hint)
     return replace(draft, cycle=cycle, seq=last_seq(writer) + 1)
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from archivist.layers.attempts_service import SimilarApproach
     from archivist.lessons.candidate import KeptLesson
     from archivist.recall.results import Hit
-    from archivist.records import Episode, Lesson
+    from archivist.records import Episode, Fact, Lesson
     from archivist.stream.service import StreamHit
 
 # Doors take the registry from here, so that the functions are registered when they use it.
@@ -275,7 +275,11 @@ def knowledge_query(
 ) -> Answer:
     """Look up what is known about the project: conventions, architecture, decisions, facts."""
     facts = bank.knowledge.query(category=category, key=key, text=text, limit=offset + limit + 1)
-    view = pick_fields("id", "category", "key", "value", "source", "confidence", "updated")
+    fields = pick_fields("id", "category", "key", "value", "source", "confidence", "updated")
+
+    def view(fact: Fact) -> Answer:
+        return fields(fact) | ({"provenance": fact.provenance.value} if fact.provenance else {})
+
     return page("knowledge", facts, view, offset=offset, limit=limit)
 
 

@@ -11,6 +11,7 @@ from archivist.errors import NotFoundError
 from archivist.projects import without_others
 from archivist.recall.query import LIVE
 from archivist.records import Lesson
+from archivist.records.kinds import TEXT_KINDS
 from archivist.records.plain import to_plain
 from archivist.store.filters import equals, one_of
 
@@ -63,7 +64,7 @@ def read_memory(bank: Bank, name: str) -> tuple[str, str]:
     plain: dict[str, object] = to_plain(record)
     if kind in ("episode", "event"):
         plain["provenance"] = bank.runs.provenance(record.run if kind == "event" else record.id).value
-    elif kind in ("artifact", "document", "entry", "task"):
+    elif kind in TEXT_KINDS:
         with bank.reading() as reader:
             provenance = reader.text_provenance(kind, record)
         plain |= {"provenance": provenance.value} if provenance else {}

@@ -32,7 +32,7 @@ FIELDS = (*_TEXT_FIELDS, "metadata")
 MAX_BODY_BYTES = 256 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # Where clients keep the skills of a project, and of a user below the home folder.
-_CLIENT_FOLDERS = {
+CLIENT_FOLDERS = {
     ".claude/skills": "claude-code",
     ".cursor/skills": "cursor",
     ".codex/skills": "codex",
@@ -131,6 +131,11 @@ def _metadata(text: str) -> dict[str, object]:
     return {_SAVED_BY: "", **(given if isinstance(given, dict) else {})}
 
 
+def saving_agent(text: str) -> str:
+    """Return the agent that saved a skill, by its text; nothing for a person's."""
+    return str(_metadata(text)[_SAVED_BY] or "")
+
+
 class SavedSkill(NamedTuple):
     """A saved skill and the outcome."""
 
@@ -154,7 +159,7 @@ def list_skills(topology: Topology, scope: WorkspaceScope) -> list[Skill]:
 def list_client_skills(root: Path, home: Path | None = None) -> Iterator[Skill]:
     """Yield the skills that clients keep in a root, and those that they keep in the user's home."""
     for top in dict.fromkeys((root, home or root)):
-        for folder, client in _CLIENT_FOLDERS.items():
+        for folder, client in CLIENT_FOLDERS.items():
             for path in sorted((top / folder).glob(f"*/{FILE_NAME}")):
                 try:
                     data = b"" if find_way_out(top, path) else read_if_any(path)

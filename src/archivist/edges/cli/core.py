@@ -116,9 +116,13 @@ def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Ans
 @click.argument("section", type=click.Choice(["playbook", "rules"]))
 @click.argument("path", metavar="FILE", type=click.Path())
 @_block_role
-def follow(bank: Bank, section: str, path: str, role: str) -> Answer:
-    """Take FILE as playbook or rules, as an approver may; its later changes are proposed."""
-    done = bank.core_files.follow(section, path, role=role)
+@options.approve
+def follow(bank: Bank, section: str, path: str, role: str, is_approved: bool) -> Answer:
+    """Take FILE as playbook or rules, as an approver may; its later changes are proposed.
+
+    Risky commands in it are refused without --approve.
+    """
+    done = bank.core_files.follow(section, path, role=role, is_approved=is_approved)
     return Answer(_file_view(done), f"{done.block}  follows {_file_name(bank, done)}")
 
 

@@ -52,10 +52,14 @@ knowledge = CommandGroup("knowledge", help="Store and find facts by category and
 def list_facts(bank: Bank, /, **filters: Any) -> Answer:
     """List the facts by category and key."""
     sure = ("Sure", lambda fact: f"{fact.confidence:g}")
-    value = ("Value", lambda fact: shorten_line(fact.value, _ROW_CHARACTERS))
+    value = ("Value", lambda fact: f"{shorten_line(fact.value, _ROW_CHARACTERS)}{_file_mark(fact)}")
     columns = ("Fact", _fact_name), sure, "source", value
     found = bank.knowledge.query(**filters)
     return list_records("facts", found, views.table_view, *columns, empty="no facts")
+
+
+def _file_mark(fact: Fact) -> str:
+    return fact.provenance.mark if fact.provenance else ""
 
 
 @options.bank_command(knowledge, "show", has_global=True)
@@ -66,6 +70,7 @@ def show_fact(bank: Bank, name: str) -> Answer:
     conflicts = [conflict for conflict in bank.knowledge.conflicts() if conflict.fact == fact.id]
     names = ("project", "source", "confidence", "origin", "tags", "created", "updated", "id")
     fields = {name: getattr(fact, name) for name in names} | {"confidence": f"{fact.confidence:g}"}
+    fields |= {"provenance": fact.provenance.label} if fact.provenance else {}
     disputes = [
         ("disputed", f"{each.lost_source} says {shorten_line(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
         for each in conflicts
@@ -164,9 +169,14 @@ def decide(bank: Bank, name: str, choice: str | None) -> Answer:
 
 @options.bank_command(knowledge, "import", has_global=True)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path())
-def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
-    """Import shared-context Markdown: each section is a fact. Importing again updates the facts."""
-    result = bank.knowledge.import_markdown(paths)
+@options.approve
+def import_(bank: Bank, paths: tuple[str, ...], is_approved: bool) -> Answer:
+    """Import shared-context Markdown: each section is a fact. Importing again updates the facts.
+
+    The words are the file's: they are marked, replace no fact of another source, and risky ones are refused.
+    With --approve they are yours.
+    """
+    result = bank.knowledge.import_markdown(paths, is_approved=is_approved)
     counts = result._asdict()
     del counts["problems"]
     shown = (f"{count} {name}" for name, count in counts.items() if count or name != "conflicts")

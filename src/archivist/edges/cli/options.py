@@ -42,6 +42,9 @@ is_global = click.option("--global", "is_global", is_flag=True, help="Use the gl
 role = click.option("--role", metavar="R", default="", help="Only entries of this role.")
 tag = click.option("--tag", "tags", metavar="T", multiple=True, help="A tag; repeatable.")
 issue = click.option("--issue", "issues", type=int, metavar="N", multiple=True, help="Its issue; repeatable.")
+approve = click.option(
+    "--approve", "is_approved", is_flag=True, help="You have read the files and vouch for every word in them."
+)
 importance = click.option(
     "--importance", type=int, default=5, show_default=True, metavar="1-10", help="How important it is."
 )

@@ -20,7 +20,7 @@ from archivist.edges.views import entry_view, insights_view, model_report_view, 
 from archivist.errors import NotFoundError
 from archivist.records import Document, Entry
 from archivist.records.tier_words import DocumentType, EntryType
-from archivist.records.words import Provenance
+from archivist.records.words import stated_provenance
 from archivist.stream.entries import MAX_CYCLE
 from archivist.stream.insights_service import Insights
 
@@ -96,7 +96,7 @@ def list_(bank: Bank, cycles: str, role: str, importance: int, limit: int | None
 
 
 def _quote_mark(entry: Entry) -> str:
-    return Provenance.SUGGESTED.mark if "provenance" in entry_view(entry) else ""
+    return provenance.mark if (provenance := stated_provenance(entry.extra)) else ""
 
 
 @options.bank_command(stream)
@@ -174,14 +174,21 @@ def reflect(bank: Bank, if_due: bool, no_llm: bool) -> Answer:
 @options.bank_command(stream, "import")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Import nothing if a line is bad.")
-def import_(bank: Bank, paths: tuple[Path, ...], strict: bool) -> Answer:
-    """Import stream.jsonl files, also compressed ones; known entries are updated."""
-    done = bank.stream.import_lines(paths, is_strict=strict)
+@options.approve
+def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, is_approved: bool) -> Answer:
+    """Import stream.jsonl files, also compressed ones.
+
+    The entries are the files': they are marked, change no entry that is here, and count no further than your
+    own cycles. With --approve they are taken as they are, and known entries are updated.
+    """
+    done = bank.stream.import_lines(paths, is_strict=strict, is_approved=is_approved)
     embed(bank)
     skipped = [str(problem) for problem in done.problems]
-    view = {"added": done.added, "changed": done.changed, "unchanged": done.unchanged, "skipped": skipped}
+    view = {**done._asdict(), "skipped": skipped}
+    del view["problems"]
     text = f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same"
-    return Answer(view, text, skipped=skipped)
+    left = f"left as they are: {pluralize(done.left, 'entry')}; --approve takes the files' words"
+    return Answer(view, text, (left,) if done.left else (), skipped=skipped)
 
 
 @options.bank_command(stream)
@@ -335,12 +342,13 @@ def remove_texts(bank: Bank, sources: tuple[str, ...]) -> Answer:
 
 @options.bank_command(archive, "import-bank")
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--approve", "is_approved", is_flag=True, help="Vouch for the key lessons: they do not wait.")
+@options.approve
 def import_bank(bank: Bank, paths: tuple[Path, ...], is_approved: bool) -> Answer:
     """Import bank.md files and their archived versions (bank-*.md), or those of a folder.
 
     Status, threads and role state go to core memory, lines about cycles to the stream, key lessons to the
-    lessons, where they wait for approval, the rest here.
+    lessons, where they wait for approval, the rest here. The words are the file's: they are marked and
+    replace nothing that others wrote, and core memory refuses risky ones. With --approve they are yours.
     """
     done = bank.bank_pages.import_banks(paths, is_approved=is_approved)
     embed(bank)
