@@ -46,11 +46,12 @@ class References(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """How far the stream was reflected on, and the sprint at that time."""
+    """How far the stream was reflected on, and the sprint at that time with the place where it began."""
 
     seq: int = 0
     cycle: int = 0
     sprint: str = ""
+    sprint_seq: int = 0
 
 
 class QuestionFilters(NamedTuple):
