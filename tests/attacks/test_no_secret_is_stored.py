@@ -265,6 +265,10 @@ FILES: dict[str, tuple[list[dict[str, Any]], Callable[[Any, Path], object]]] = {
         [{"cycle": 1, "action": "a", "timestamp": "2026-04-03T14:00:00Z", "content": "c", "role": "r"}],
         lambda service, path: service.import_lines([path]),
     ),
+    "Stream.take_lines": (
+        [{"cycle": 1, "action": "a", "timestamp": "2026-04-03T14:00:00Z", "content": "c", "role": "r"}],
+        lambda service, path: service.take_lines([path]),
+    ),
 }
 # What takes no text of its own: it erases by a text, changes by a function, refreshes or shares what is kept.
 WITHOUT_TEXT = {

@@ -208,3 +208,31 @@ def test_git_sees_one_changed_line_for_one_changed_lesson(archivist: Command, ke
         ["git", "-C", str(kept), "diff", "--numstat", FOLDER], check=True, capture_output=True, text=True
     )
     assert told.stdout.split()[:2] == ["1", "1"]
+
+
+@pytest.mark.req("C2")
+def test_the_stream_is_kept_as_the_cognitive_document_has_it(
+    archivist: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVIST_FILES__COGNITIVE", "agents/memory")
+    assert archivist("init").code == 0
+    archivist("stream", "log", "PR #112 merged", "--role", "ops", "--importance", "7")
+    path = project / "agents/memory/stream.jsonl"
+    (line,) = _lines(path)
+    assert (line["cycle"], line["role"], line["importance"], line["prRefs"]) == (1, "ops", 7, [112])
+    archivist("stream", "log", "#84 closed", "--role", "qa")
+    assert [each["action"] for each in _lines(path)] == ["PR #112 merged", "#84 closed"]
+    # What a colleague added is taken in, as said by the file; what the bank knows stays as it was.
+    pulled = {**line, "id": "theirs", "action": "Reviewed #84", "role": "design"}
+    leaping = {**pulled, "id": "leaping", "cycle": 2_000_000}
+    write_jsonl(path, [{**line, "action": "Never happened"}, pulled, leaping])
+    assert "2000000" in archivist("stream", "log", "Third", "--role", "qa").err
+    assert [each["action"] for each in _lines(path)] == [
+        "PR #112 merged",
+        "#84 closed",
+        "Reviewed #84",
+        "Third",
+    ]
+    theirs = json.loads(archivist("stream", "list", "--json").out)["entries"]
+    (found,) = [each for each in theirs if each["id"] == "theirs"]
+    assert (found["said_by"], found["provenance"]) == (["file:stream.jsonl"], "suggested")

@@ -131,7 +131,7 @@ _WORK = _compile(
 # “NPM_TOKEN still missing, #26 blocked”: who is blocked is said apart from what is missing.
 _VICTIM = re.compile(
     r"(?P<who>(?:PR )?#\d{1,7}) (?:(?:is|are|was|remains|still|now) )*"
-    r"(?:(?:blocked|stuck|on hold|stalled)\b\W*(?P<cause>.*)|(?:cannot|can't) [\w ]{1,20}\W*)$",
+    r"(?:(?:blocked|stuck|on hold|stalled)\b\W*+(?P<cause>(?s:.*))|(?:cannot|can't) [\w ]{1,20}\W{0,5})\Z",
     re.IGNORECASE,
 )
 # Keys of other trackers: `DATA-112`. Names of standards look alike.

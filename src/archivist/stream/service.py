@@ -482,6 +482,38 @@ class Stream(BankService):
         return self.import_entries(entries)._replace(problems=tuple(problems))
 
     @decides(Layer.STREAM)
+    def take_lines(self, paths: Sequence[Path]) -> tuple[LineProblem, ...]:
+        """Take entries that others added to a file that the bank keeps; return the lines that were refused.
+
+        What the bank knows stays as it is. New entries say that the file said it, and cannot make the cycles
+        leap: everything older would be archived.
+        """
+        from archivist.files.jsonl import read_lines
+        from archivist.records.shapes import from_stream_line
+
+        with self._bank.reading() as reader:
+            latest = latest_cycle(reader)
+        most = MAX_CYCLE if latest is None else latest + max(1, self._bank.config.stream.hot_cycles // 10)
+        entries: list[Entry] = []
+        problems: list[LineProblem] = []
+        for line in (line for path in paths for line in read_lines(path)):
+            try:
+                entry = None if isinstance(line, LineProblem) else _clean_entry(from_stream_line(line.value))
+            except RecordError:
+                # Whoever reads all files has named it.
+                entry = None
+            if entry is not None and entry.cycle > most:
+                reason = f"cycle: {entry.cycle} is more than {most - (latest or 0)} above the latest"
+                problems.append(LineProblem(line.file, line.number, reason))
+            elif entry is not None:
+                said = {**entry.extra, SAID_BY: [f"file:{Path(line.file).name}"]}
+                entries.append(replace(entry, extra=said))
+        with self._bank.reading() as reader:
+            known = reader.records("entry", [entry.id for entry in entries])
+        self.import_entries(entry for entry in entries if entry.id not in known)
+        return tuple(problems)
+
+    @decides(Layer.STREAM)
     def import_entries(self, entries: Iterable[Entry]) -> StreamImportResult:
         """Import entries as they are, whatever their cycles; they are placed behind the last one."""
         wanted = [_clean_entry(entry) for entry in entries]

@@ -197,7 +197,7 @@ def topic_of(thread: WorkThread) -> str:
     # A sentence that names others too may only mention it.
     own = [text for text in sentences if len(_LABEL.findall(text)) < 2 or text.find(name) in range(8)]
     best = next((text for text in own[:3] if _OPENED.search(text)), (*own, sentences[0])[0])
-    said = re.sub(rf"\s*\((?:PR )?{re.escape(name)}\)|^(?:PR |Issue )?{re.escape(name)}:?\s+(?=\w)", "", best)
+    said = re.sub(rf"\s?\((?:PR )?{re.escape(name)}\)|^(?:PR |Issue )?{re.escape(name)}:?\s(?=\w)", "", best)
     said = re.sub(r"^(?:opened|created|started|filed):\s+", "", said)
     return shorten(said, most=_TOPIC_CHARACTERS) if len(words_of(said)) > 1 else ""
 
