@@ -219,7 +219,12 @@ def obstacle_insight(timeline: Timeline, entries: Sequence[Entry], related: Sequ
     ended = f", open since cycle {began.entry.cycle}"
     latest = max(entry.cycle for entry in entries)
     state = f"Open since cycle {began.entry.cycle}, last told as {quote_report(timeline.reports[-1])}."
-    quiet = latest - max(entry.cycle for entry in (last, *_find_tried(timeline, entries)))
+    named = [
+        entry.cycle
+        for entry in entries
+        if {*issues} & {*entry.issues} or are_surely_alike(words_of(entry.action), timeline.words)
+    ]
+    quiet = latest - max((last.cycle, *named))
     if quiet >= STRATEGIC_CYCLES:
         state += f" Not named in the {quiet} cycles since: ask whether it is over."
     if end is not None:
