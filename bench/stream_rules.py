@@ -21,7 +21,10 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 # The files of rules, of these and of earlier revisions.
-RULES = ("blockers", "blocker_timeline", "subjects", "obstacles", "insights")
+RULES = (
+    "blockers", "blocker_timeline", "subjects", "obstacles", "insights", "timelines", "threads", "decided",
+    "insight_text",
+)  # fmt: skip
 
 
 class Measured(TypedDict):

@@ -45,6 +45,7 @@ UNCHECKED = {
     "LanguageModel.require_endpoint": "says what is configured",
     "Bank.find_embedder": "derived: no memory is read",
     "Vectors.embed_waiting": "derived: vectors of what is there",
+    "Vectors.embed_backlog": "derived: vectors of what is there",
     "Vectors.count_unembedded": "a count of what is derived",
     "Bank.capture": "calls a service, which checks",
     "Bank.reflect": "calls a service, which checks",

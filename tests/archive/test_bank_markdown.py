@@ -207,3 +207,26 @@ def test_a_label_that_says_there_is_nothing_empties_its_list() -> None:
     page = parse_bank("## Current Status\n**Blockers:** None\n**Sprint:**\n")
     assert (page.lists["blockers"], page.sprint) == ([], "")
     assert "blockers" in page.parts[1]
+
+
+@pytest.mark.req("C9")
+def test_what_shipped_in_a_cycle_is_an_entry_also_without_a_role() -> None:
+    page = parse_bank(
+        "# Bank\n\n## Current Status\n\n### Recently Shipped\n\n- PR #110 heat scoring (Cycle 214)\n"
+    )
+    assert page.cycles == [CycleLine(214, "", "PR #110 heat scoring", "(Cycle 214)")]
+    assert page.lists["recently_shipped"] == ["PR #110 heat scoring (Cycle 214)"]
+
+
+@pytest.mark.req("C9")
+def test_one_line_of_several_threads_is_a_thread_each() -> None:
+    lines = "- **#127, #128, #132** (P1) \u2014 Ops/Growth/CEO\n- #7 (fp), #9\n"
+    page = parse_bank(f"# Bank\n\n## Active Threads\n\n{lines}")
+    assert {name: thread.summary for name, thread in page.threads.items()} == {
+        **dict.fromkeys(("#127", "#128", "#132"), "(P1) \u2014 Ops/Growth/CEO"),
+        "#7": "(fp)",
+        "#9": "#7 (fp), #9",
+    }
+    # One that found no room leaves the line where it is.
+    assert "#128" in text_without_parts(page, {"thread:#127", "thread:#132"})
+    assert "#128" not in text_without_parts(page, {"thread:#127", "thread:#128", "thread:#132"})

@@ -211,3 +211,39 @@ def test_a_tracker_that_fails_does_not_undo_the_acceptance(bank_cli: Command) ->
     assert ran.code == 0
     assert "proposals.issue_command failed" in ran.err
     assert "Never push" in bank_cli("core", "render").out
+
+
+@pytest.mark.req("C10")
+def test_the_user_may_have_the_issue_opened_when_a_change_is_proposed(
+    bank_cli: Command, project: Path, home: Path
+) -> None:
+    script, opened = project.parent / "tracker.py", project.parent / "issues.txt"
+    script.write_text(
+        "import sys\nopen(sys.argv[2], 'a').write(sys.argv[1] + '\\n')\nprint('https://tracker/8')\n", "utf-8"
+    )
+    command = f"{sys.executable} {script} {{title}} {opened}"
+    assert bank_cli("config", "set", "--global", "proposals.issue_command", command).code == 0
+    agent = ("--actor", "agent:eve:qa")
+    add = ("proposals", "add", "rules", "--reason", "it broke twice")
+    assert "issue:" not in bank_cli(*agent, *add, "- Never push to main").err
+    assert not opened.exists()
+    # A repository cannot choose it.
+    settings = project / ".archivist" / "config.toml"
+    settings.write_text("[proposals]\nissue_when_proposed = true\n", "utf-8")
+    bank_cli(*agent, *add, "- Never push to main on Fridays")
+    assert not opened.exists()
+    settings.unlink()
+    assert bank_cli("config", "set", "--global", "proposals.issue_when_proposed", "true").code == 0
+    assert "issue: https://tracker/8" in bank_cli(*agent, *add, "- Rebase first").err
+    assert len(opened.read_text("utf-8").splitlines()) == 1
+    # Accepting it opens no second one, and an agent cannot fill the tracker.
+    (latest,) = [
+        each["id"]
+        for each in json.loads(bank_cli("proposals", "list", "--json").out)["proposals"]
+        if "Rebase" in each["after"]
+    ]
+    assert "issue: https://tracker/8" in bank_cli("proposals", "accept", latest).err
+    for number in range(12):
+        bank_cli(*agent, *add, f"- Rebase first\n- Rule {number}")
+    assert len(opened.read_text("utf-8").splitlines()) == 11
+    assert home

@@ -208,3 +208,28 @@ def test_git_sees_one_changed_line_for_one_changed_lesson(archivist: Command, ke
         ["git", "-C", str(kept), "diff", "--numstat", FOLDER], check=True, capture_output=True, text=True
     )
     assert told.stdout.split()[:2] == ["1", "1"]
+
+
+@pytest.mark.req("C2")
+def test_the_stream_is_kept_as_the_cognitive_document_has_it(
+    archivist: Command, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARCHIVIST_FILES__COGNITIVE", "agents/memory")
+    assert archivist("init").code == 0
+    archivist("stream", "log", "PR #112 merged", "--role", "ops", "--importance", "7")
+    path = project / "agents/memory/stream.jsonl"
+    (line,) = _lines(path)
+    assert (line["cycle"], line["role"], line["importance"], line["prRefs"]) == (1, "ops", 7, [112])
+    archivist("stream", "log", "#84 closed", "--role", "qa")
+    assert [each["action"] for each in _lines(path)] == ["PR #112 merged", "#84 closed"]
+    # What a colleague added is taken in, as said by the file; what the bank knows stays as it was.
+    pulled = {**line, "id": "theirs", "action": "Reviewed #84", "role": "design"}
+    leaping = {**pulled, "id": "leaping", "action": "Leapt", "cycle": 2_000_000}
+    write_jsonl(path, [{**line, "action": "Never happened"}, pulled, leaping])
+    archivist("stream", "log", "Third", "--role", "qa")
+    actions = ["PR #112 merged", "#84 closed", "Reviewed #84", "Leapt", "Third"]
+    assert sorted(each["action"] for each in _lines(path)) == sorted(actions)
+    assert max(each["cycle"] for each in _lines(path)) < 10
+    entries = json.loads(archivist("stream", "list", "--json").out)["entries"]
+    (found,) = [each for each in entries if each["id"] == "theirs"]
+    assert found["provenance"] == "imported"

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from archivist.records import Entry
 from archivist.stream import obstacles
 from archivist.stream.entries import find_references
-from archivist.stream.insights import Insight, insights
+from archivist.stream.insight_text import Insight
+from archivist.stream.insights import insights
 from tests.samples import WHEN
 from tests.stream.histories import HISTORIES, History
 

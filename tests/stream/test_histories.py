@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from archivist import Bank
-from archivist.stream.insights import Insight, insights
+from archivist.stream.insight_text import Insight
+from archivist.stream.insights import insights
 from tests.stream.histories import HISTORIES, History
 
 

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from archivist.config import StreamRules
 from archivist.records import Entry, EntryType
-from archivist.stream.insights import (
-    RelatedItem,
-    insights,
-    reason_to_reflect,
-)
+from archivist.stream.insight_text import RelatedItem
+from archivist.stream.insights import insights, reason_to_reflect
 from archivist.stream.obstacles import read_reports, read_waits
 from tests.samples import WHEN
 
@@ -123,7 +120,9 @@ def test_decisions_that_hold_and_known_lessons_are_told_and_no_mere_counts() -> 
     found = {each.tags[2]: each for each in insights(entries, lessons=lessons)}
     assert set(found) == {"decisions", "lessons"}
     decided = found["decisions"]
-    assert decided.action == "Reflection: decided: We no longer use Redis for the queue; Keep one schema"
+    assert decided.action == (
+        "Reflection: decided: about #4: We no longer use Redis for the queue; Keep one schema"
+    )
     assert "(cycle 3) replaced “Use Redis for the queue” (cycle 1)" in decided.content
     assert found["lessons"].action == "Reflection: known about #4: Vacuum after #4"
     assert "m-001 “Vacuum after #4”" in found["lessons"].content
@@ -282,7 +281,10 @@ def test_an_issue_of_several_roles_is_told_while_it_is_open() -> None:
     assert found.content.startswith("Last: “#23 is in review” (cycle 3, dev). No entry says that it is done.")
     later = _entry(9, "Wrote the newsletter", role="pm")
     assert insights([*entries, later])[0].action == "Reflection: #23 is open and was left in cycle 3"
-    assert insights([*entries, _entry(4, "Merged PR #41, closes #23", issues=(23,), role="dev")]) == []
+    merged = _entry(4, "Merged PR #41, closes #23", issues=(23,), prs=(41,), role="dev")
+    (found,) = insights([*entries, merged])
+    assert found.action == "Reflection: #23 took 3 cycles and was done in cycle 4"
+    assert found.content.startswith("What ended it: “Merged PR #41, closes #23” (cycle 4, dev).")
 
 
 @pytest.mark.req("C7")

@@ -464,3 +464,23 @@ def test_reasons_name_no_command(bank: Bank) -> None:
     (saved,) = call(bank, "save_memory", {"scope": "w", "items": [item]})["items"]
     assert saved["result"] == "refused"
     assert saved["reason"] == "no plan 'nothing'"
+
+
+@pytest.mark.req("C5")
+def test_what_the_archive_finds_has_its_source_and_metadata(bank: Bank) -> None:
+    kept = {"content": "Headless mode needs a display", "type": "decision", "roles": ["ops"], "issues": [84]}
+    source = call(bank, "archival_insert", {**kept, "importance": 8})["source"]
+    (found,) = call(bank, "archival_search", {"query": "headless mode"})["entries"]
+    assert found["source"] == source
+    date = found["metadata"].pop("date")
+    assert date.startswith("20")
+    assert found["metadata"] == {"type": "decision", "roles": ["ops"], "issues": [84], "importance": 8}
+
+
+@pytest.mark.req("C5")
+def test_an_archived_cycle_has_the_stream_as_its_source(bank: Bank) -> None:
+    bank.stream.log("Headless mode needs a display, see #84", role="ops", importance=7, cycle=1)
+    bank.stream.log("Much later", role="ops", cycle=200)
+    (found,) = call(bank, "archival_search", {"query": "headless mode"})["entries"]
+    assert (found["source"], found["metadata"]["type"]) == ("stream", "cycle")
+    assert (found["metadata"]["roles"], found["metadata"]["issues"]) == (["ops"], [84])

@@ -35,6 +35,12 @@ _NONE = re.compile(r"\W*(?:none|nothing|n/?a|no blockers)\b[\w \t]{0,12}\W*|\W*"
 _THREAD = re.compile(
     r"(?:\*\*)?(?:(?P<kind>Issue|PR)[ \t]*)?#(?P<number>\d{1,7})(?:\*\*|:|\b)", re.IGNORECASE
 )
+# `**#127, #128, #132** (P1)`: one line for several threads.
+_THREADS = re.compile(
+    r"(?:\*\*)?(?P<list>#\d{1,7}(?:[ \t]*\([^()]{0,30}\))?"
+    r"(?:[ \t]*,[ \t]*#\d{1,7}(?:[ \t]*\([^()]{0,30}\))?)+)"
+    r"(?:\*\*)?[ \t:\u2014\u2013-]*+(?P<rest>.*)"
+)
 _RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*")
 _ROLE_FIELDS = {
     "last": "last_action",
@@ -108,7 +114,14 @@ def text_without_parts(page: BankPage, removed_parts: Collection[str]) -> str:
     Removed lines become empty, so that line numbers stay.
     """
     both = zip(page.lines, page.parts, strict=True)
-    kept = ["" if parts & set(removed_parts) else line for line, parts in both]
+    removed = set(removed_parts)
+
+    def is_removed(parts: set[str]) -> bool:
+        # A line of several threads stays while one of them is in no other place.
+        threads = {part for part in parts if part.startswith("thread:")}
+        return bool(parts & removed) and threads <= removed
+
+    kept = ["" if is_removed(parts) else line for line, parts in both]
     # Read from the end: whether there is text below a heading of each rank.
     has_text = [False] * 7
     for place in range(len(kept) - 1, -1, -1):
@@ -204,6 +217,11 @@ class BankPage:
         told = strip_emphasis(item.text)
         if _NONE.fullmatch(told):
             return
+        if several := _THREADS.fullmatch(item.text):
+            rest = strip_emphasis(several["rest"])
+            for name, note in re.findall(r"(#\d+)[ \t]*(\([^()]*\))?", several["list"]):
+                self._add_thread(item, name, " ".join(filter(None, (note, rest))) or told, told)
+            return
         named, label = _THREAD.match(item.text), _LABEL.fullmatch(item.text)
         summary = told
         if named:
@@ -212,6 +230,9 @@ class BankPage:
         else:
             words = re.findall(r"\w+", (label["name"] or label["plain"] if label else told).lower())
             name = "-".join(words)[:_THREAD_ID_CHARACTERS].strip("-")
+        self._add_thread(item, name, summary, told)
+
+    def _add_thread(self, item: _Item, name: str, summary: str, told: str) -> None:
         if name not in self.threads:
             roles = self._known & set(re.findall(r"[\w-]+", told.lower()))
             self.threads[name] = ThreadLine(name, summary, tuple(sorted(roles)))
@@ -233,7 +254,8 @@ class BankPage:
             for text in map(strip_emphasis, texts):
                 if not _NONE.fullmatch(text):
                     self.lists[_LISTS[name]].append(text)
-                    self._note_cycle(item, text, "")
+                    # What shipped in a cycle did so whoever did it.
+                    self._note_cycle(item, text, "", needs_role=_LISTS[name] != "recently_shipped")
             self._mark_part(item, _LISTS[name])
         else:
             return False
@@ -260,13 +282,13 @@ class BankPage:
             self.cycles.append(CycleLine(int(found["cycle"]), role, *_split_action(text)))
             self._mark_part(item, "cycles")
 
-    def _note_cycle(self, item: _Item, told: str, role: str) -> None:
+    def _note_cycle(self, item: _Item, told: str, role: str, *, needs_role: bool = True) -> None:
         """Add what was done in the cycle that a line names: `… (C286)`, `… (Cycle 174, Ops)`."""
         found = _CYCLE.search(told)
         named = role_name(found["role"] or "") if found else ""
         # One word after the cycle is the role; more words describe what was done.
         who = role or (named if named in self._known or "-" not in named else "")
-        if found and who:
+        if found and (who or not needs_role):
             self.cycles.append(CycleLine(int(found["cycle"]), who, *_split_action(told, found.start())))
             self._mark_part(item, "cycles")
 

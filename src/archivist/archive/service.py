@@ -67,6 +67,17 @@ class SourceText(NamedTuple):
     folder: str
 
 
+class HitDescription(NamedTuple):
+    """What a hit of the archive is: the fields of the cognitive document's archival entry."""
+
+    source: str
+    type: str
+    date: datetime
+    roles: tuple[str, ...]
+    issues: tuple[int, ...]
+    importance: int
+
+
 class RefreshResult(NamedTuple):
     """What a refresh did, in files; `folders` counts the watched folders."""
 
@@ -174,6 +185,31 @@ class Documents(BankService):
             entries = self._bank.recall(asked._replace(kinds=("entry",))).hits
             found = sorted((*texts, *entries), key=lambda hit: (-hit.score, hit.id))
         return self._entries_before_copies(found)[:limit]
+
+    @reads(Layer.ARCHIVE)
+    def describe_hits(self, hits: Sequence[Hit]) -> dict[str, HitDescription]:
+        """Return of what source, type, date, roles, issues and importance each hit of a search is."""
+        with self._bank.reading() as reader:
+            entries = reader.records("entry", [hit.id for hit in hits if hit.kind == "entry"])
+            texts = reader.records("document", [hit.id for hit in hits if hit.kind == "document"])
+        found = {
+            name: HitDescription(
+                "stream", "cycle", entry.time, (entry.role,) if entry.role else (), entry.issues,
+                entry.importance,
+            )
+            for name, entry in entries.items()
+        }  # fmt: skip
+        return found | {
+            name: HitDescription(
+                text.source,
+                text.type.value,
+                text.date or text.created,
+                text.roles,
+                text.issues,
+                text.importance,
+            )
+            for name, text in texts.items()
+        }
 
     def _entries_before_copies(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return hits with each entry of the stream before the pages that only copy it."""

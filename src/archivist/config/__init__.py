@@ -157,13 +157,15 @@ class ProposalRules(NamedTuple):
     """Who may accept a proposal, when it expires, and when repeated failures propose a rule.
 
     Approvers are actors, `kind[:name[:role]]`, separated by commas; a part that is left out matches any. The
-    issue command is the user's: accepting a proposal at the command line runs it, with the issue on stdin.
+    issue command is the user's: accepting a proposal at the command line runs it, with the issue on stdin;
+    or, with `issue_when_proposed`, proposing one does, whoever proposes.
     """
 
     approvers: str = "human"
     expires_days: int = 30
     rule_at_runs: int = 5
     issue_command: str = ""
+    issue_when_proposed: bool = False
 
 
 class WorkspaceRules(NamedTuple):
@@ -224,11 +226,13 @@ class FileRules(NamedTuple):
     """Folders, below the project's, in which the bank is kept as files too; empty for none.
 
     `cross_run` holds `lessons.jsonl`, `archive.jsonl` and `audit.jsonl`, `reflective` holds `episodes.jsonl`,
-    `lessons.jsonl` and `lessons-archive.jsonl`, each in the shape of its document.
+    `lessons.jsonl` and `lessons-archive.jsonl`, `cognitive` holds `stream.jsonl`, each in the shape of its
+    document.
     """
 
     cross_run: str = ""
     reflective: str = ""
+    cognitive: str = ""
 
 
 class StoreRules(NamedTuple):

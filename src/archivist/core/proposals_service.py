@@ -93,7 +93,8 @@ class Proposals(BankService):
         empty = Block(section=which, role=core.validate_role(role), updated=self._bank.now())
         with self._bank.transaction() as writer:
             cited = _resolve_evidence(writer, evidence, self._bank.actor)
-            return self._write_proposal(writer, empty, text, why, cited)
+            proposal = self._write_proposal(writer, empty, text, why, cited)
+        return self._open_when_proposed(proposal)
 
     @reads(Layer.PROPOSALS)
     def list(self, status: ProposalStatus | None = None) -> Listed:
@@ -186,6 +187,25 @@ class Proposals(BankService):
         """
         proposal = self.get(name)
         self.require_approver(proposal.section.value)
+        return self._run_issue_command(proposal)
+
+    def _open_when_proposed(self, proposal: Proposal) -> Proposal:
+        """Return a proposal with its issue, where the user wants one as soon as a change is proposed.
+
+        The proposal stands whether the tracker answers or not: accepting it tries again. Agents propose
+        without limit, so that no more than ten undecided ones have an issue.
+        """
+        rules = self._bank.config.proposals
+        is_wanted = bool(rules.issue_command) and rules.issue_when_proposed
+        if not is_wanted or self._bank.store.is_writing or _ISSUE in proposal.extra:
+            return proposal
+        if sum(_ISSUE in each.extra for each in self.list(ProposalStatus.OPEN)) < _MOST_WAITING:
+            with suppress(InputError, ConfigError):
+                self._run_issue_command(proposal)
+        return self.get(proposal.id)
+
+    def _run_issue_command(self, proposal: Proposal) -> str:
+        name = proposal.id
         if known := proposal.extra.get(_ISSUE):
             return str(known)
         try:
@@ -242,7 +262,7 @@ class Proposals(BankService):
                 # The rules may say it already, or have no room for it.
                 with suppress(InputError):
                     made.append(archivist._write_proposal(writer, *cited, extra={policy.RULE: line}))
-        return made
+        return [archivist._open_when_proposed(proposal) for proposal in made]
 
     def _rule_candidates(self, reader: Reader) -> Sequence[Lesson]:
         """Return the lessons that should be rules and were never proposed, most frequent first.

@@ -3,12 +3,13 @@
 The files lie in the repository, so that `jq` and git see every change, and so anybody can change them: a
 pull, a colleague, an agent, the user's own editor. What the bank did not write itself comes in as from any
 foreign file: new lessons are candidates that wait, words changed in a known lesson become a candidate beside
-it, and what a file claims of verdicts or counts is left out.
+it, new entries of the stream are marked as said by the file, and what a file claims of verdicts or counts is
+left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,13 +47,16 @@ class Mirror(BankService):
         if not folders:
             return MirrorResult()
         bank = self._bank.acting_as(ARCHIVIST)
-        paths = [path for names in folders.values() for path in names.values()]
+        paths = [path for _, names in folders for path in names.values()]
         changed = bank.exchange.changed_files(paths)
         waiting: tuple[str, ...] = ()
         problems: tuple[LineProblem, ...] = ()
         try:
             if changed:
                 taken = bank.exchange.import_files(changed, keeps_both=True)
+                entries = [path for path in changed if path.name == files.STREAM]
+                if entries:
+                    bank.stream.import_lines(entries)
                 waiting, problems = taken.waiting, taken.problems
             with bank.reading() as reader:
                 head = str(reader.last_entry())
@@ -64,37 +68,40 @@ class Mirror(BankService):
             return MirrorResult()
         return MirrorResult(tuple(map(str, changed)), waiting, problems, count)
 
-    def _folders(self) -> dict[files.LessonFormat, dict[str, Path]]:
+    def _folders(self) -> list[tuple[files.LessonFormat, dict[str, Path]]]:
         """Return the configured files by the shape of their lessons and the names of an export."""
         rules, root = self._bank.config.files, self._bank.root
-        found: dict[files.LessonFormat, dict[str, Path]] = {}
+        found: list[tuple[files.LessonFormat, dict[str, Path]]] = []
         if rules.cross_run:
             folder = root / rules.cross_run
-            found[files.LessonFormat.CROSS_RUN] = {
+            names = {
                 files.LESSONS: folder / "lessons.jsonl",
                 files.ARCHIVE: folder / "archive.jsonl",
                 files.AUDIT: folder / "audit.jsonl",
             }
-        if rules.reflective:
-            folder = root / rules.reflective
-            written = (files.EPISODES, files.LESSONS, files.ARCHIVE)
-            found[files.LessonFormat.REFLECTIVE] = {name: folder / name for name in written}
-        paths = [path for names in found.values() for path in names.values()]
+            found.append((files.LessonFormat.CROSS_RUN, names))
+        reflective = (files.EPISODES, files.LESSONS, files.ARCHIVE)
+        for value, written in ((rules.reflective, reflective), (rules.cognitive, (files.STREAM,))):
+            if value:
+                found.append((files.LessonFormat.REFLECTIVE, {name: root / value / name for name in written}))
+        paths = [path for _, names in found for path in names.values()]
         if len(set(paths)) < len(paths):
             raise InputError("files.cross_run and files.reflective are one folder", hint="give each its own")
         return found
 
-    def _write(self, bank: Bank, folders: Mapping[files.LessonFormat, Mapping[str, Path]], head: str) -> int:
+    def _write(
+        self, bank: Bank, folders: Sequence[tuple[files.LessonFormat, Mapping[str, Path]]], head: str
+    ) -> int:
         def write(reader: Reader) -> int:
             count = 0
-            for shape, paths in folders.items():
+            for shape, paths in folders:
                 lines = files.export_lines(reader, shape, ARCHIVIST, without=(Status.QUARANTINED,))
                 for name, path in paths.items():
                     count += write_lines(path, lines[name], below=bank.root)
             return count
 
         count = bank.exchange.write_listed_files(
-            [path for paths in folders.values() for path in paths.values()], write
+            [path for _, paths in folders for path in paths.values()], write
         )
         with bank.transaction() as writer:
             writer.set_setting(_WRITTEN_AT, head)

@@ -56,6 +56,7 @@ class Query(NamedTuple):
     tier: str = ""
     source: str = ""
     issue: int | None = None
+    pr: int | None = None
     tags: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
     since: datetime | None = None
@@ -82,7 +83,7 @@ def build_search_filter(query: Query) -> SearchFilter:
         raise InputError(f"importance: {query.min_importance:g} is not between 0 and 1")
     fields: dict[str, Iterable[object]] = {"kind": query.kinds, "status": query.statuses, "tag": query.tags}
     fields |= {field: (value,) for field in _SCOPED if (value := getattr(query, field))}
-    fields["issue"] = () if query.issue is None else (query.issue,)
+    fields |= {name: (number,) for name in ("issue", "pr") if (number := getattr(query, name)) is not None}
     groups = [tuple(scope_token(field, str(value)) for value in values) for field, values in fields.items()]
     is_raw = bool(query.kinds or query.run or query.tool)
     return SearchFilter(

@@ -160,16 +160,23 @@ def _render_task(task: Task) -> RecordText:
 
 
 def _render_entry(entry: Entry) -> RecordText:
-    words = f"{entry.action}. {entry.content}" if entry.content else entry.action
+    # Many agents log one text as both.
+    is_repeated = not entry.content or entry.content.startswith(entry.action)
+    words = (entry.content or entry.action) if is_repeated else f"{entry.action}. {entry.content}"
     text = _shorten(f"{f'cycle {entry.cycle} {entry.role}'.strip()}: {words}")
-    return RecordText(words, "stream", f"cycle {entry.cycle}", text)
+    # A report of what happened stays true; a later decision can replace an earlier one.
+    is_decision = entry.type.value == "decision" or words[:8].casefold() in ("decided:", "decision")
+    return RecordText(words, "stream" if is_decision else entry.id, f"cycle {entry.cycle}", text)
 
 
 def _render_document(document: Document) -> RecordText:
     # Most pieces begin with their own heading.
     has_heading = document.text.lstrip("# ").startswith(document.heading)
     text = _shorten(document.text if has_heading else f"{document.heading}: {document.text}")
-    return RecordText(text, "archive", f"{document.source}#{document.position}")
+    # What was concluded of some cycles, or noted in them, is a report too.
+    is_report = document.source.startswith("reflections/") or document.type.value == "cycle"
+    name = f"{document.source}#{document.position}"
+    return RecordText(text, document.id if is_report else "archive", name)
 
 
 RENDERERS: dict[str, Callable[[Any], RecordText]] = {

@@ -28,6 +28,15 @@ _PULL = re.compile(
 _DIGITS = re.compile(r"\d+")
 _OF_DECISIONS = re.compile(r"\b(?:deci(?:de|ded|sions?)|cho(?:se|ose|sen|ice)|settled? on)\b", re.IGNORECASE)
 _TAG = re.compile(r"(issue|pr)[-_ #]{0,2}(\d{1,7})", re.IGNORECASE)
+# A question with these words asks how an issue stands: its latest entries answer it.
+_OF_STATE = re.compile(
+    r"\b(?:what(?:['\u2019]s| is| are)|who is) (?:still )?"
+    r"(?:blocking|holding|keeping|happening|going on|new|up|left|open)\b"
+    r"|\b(?:status|state|latest|progress|news) (?:of|on|about|with)\b|\bwhere (?:do|does|are|is)\b"
+    r"|\bwhat happened (?:to|with|on)\b|\bwhat about\W*(?:PR\W*)?#|\b(?:is|are) (?:PR )?#\d"
+    r"|^\W*(?:PR |issue )?#\d+\W*$",
+    re.IGNORECASE,
+)
 # A question with these words asks for reflections; else they come after the entries.
 _OF_REFLECTIONS = re.compile(r"\b(?:reflect\w*|insights?|recurr?\w*|patterns?)\b", re.IGNORECASE)
 _CYCLE = re.compile(
@@ -46,16 +55,18 @@ class References(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """How far the stream was reflected on, and the sprint at that time."""
+    """How far the stream was reflected on, and the sprint at that time with the place where it began."""
 
     seq: int = 0
     cycle: int = 0
     sprint: str = ""
+    sprint_seq: int = 0
 
 
 class QuestionFilters(NamedTuple):
     """The filters in a question's words; None where it names none.
 
+    `issues` and `prs` are all that it refers to, `issue` is the one where it names one alone.
     `is_certain` is true when its cycles cannot mean anything else: C99 may be a language.
     """
 
@@ -64,6 +75,9 @@ class QuestionFilters(NamedTuple):
     type: str = ""
     is_certain: bool = False
     is_of_reflections: bool = False
+    is_of_state: bool = False
+    issues: tuple[int, ...] = ()
+    prs: tuple[int, ...] = ()
 
 
 def find_references(
@@ -86,8 +100,8 @@ def find_references(
 
 def parse_question(question: str) -> QuestionFilters:
     """Return what a question names: cycles (`cycle 150`, `since cycle 20`), one issue, decisions."""
-    numbers = set(find_references(question).issues)
-    issue = numbers.pop() if len(numbers) == 1 else None
+    named = find_references(question)
+    issue = named.issues[0] if len(named.issues) == 1 else None
     cycle = _CYCLE.search(question)
     cycles: tuple[int | None, int | None] | None = None
     if cycle is not None:
@@ -103,6 +117,9 @@ def parse_question(question: str) -> QuestionFilters:
         "decision" if _OF_DECISIONS.search(question) else "",
         is_certain=bool(cycle and cycle["word"]),
         is_of_reflections=_OF_REFLECTIONS.search(question) is not None,
+        is_of_state=_OF_STATE.search(question) is not None,
+        issues=named.issues,
+        prs=named.prs,
     )
 
 

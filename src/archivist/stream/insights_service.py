@@ -32,7 +32,7 @@ from archivist.records import (
 from archivist.records.plain import canonical_json, from_plain
 from archivist.records.run_words import OF_RUN
 from archivist.records.words import BROUGHT_BY, SAID_BY
-from archivist.store.filters import at_least, equals, not_equals, one_of
+from archivist.store.filters import at_least, at_most, equals, not_equals, one_of
 from archivist.stream.entries import (
     Marker,
     current_sprint,
@@ -42,16 +42,10 @@ from archivist.stream.entries import (
     marker_of,
     set_marker,
 )
-from archivist.stream.insights import (
-    MOST_INSIGHTS,
-    Insight,
-    RelatedItem,
-    ended_insight,
-    find_end,
-    insights,
-    reason_to_reflect,
-)
+from archivist.stream.insight_text import Insight, RelatedItem
+from archivist.stream.insights import MOST_INSIGHTS, insights, reason_to_reflect
 from archivist.stream.obstacles import ObstacleReport, are_alike, words_of
+from archivist.stream.timelines import ended_insight, find_end
 from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
@@ -65,6 +59,8 @@ _BLOCKERS = "stream_blockers"
 # The words of the most important entries; a longer question takes longer to search.
 _ASKED_CHARACTERS = 2_000
 _RELATED = 10
+# Entries of earlier reflections that are read again; as many are compared.
+_EARLIER = 300
 
 
 class Insights(NamedTuple):
@@ -103,15 +99,19 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
         entries, chosen, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
         if skipped:
             return Insights(skipped=skipped, model=report)
-        projects = _projects_of(writer, entries)
+        marker, earlier = marker_of(writer), _earlier_entries(bank, writer)
+        projects = _projects_of(writer, (*earlier, *entries))
         counted = [
             each
-            for project in dict.fromkeys(projects.values())
+            for project in dict.fromkeys(projects[entry.id] for entry in entries)
             for each in insights(
                 [entry for entry in chosen if projects[entry.id] == project],
+                earlier=[entry for entry in earlier if projects[entry.id] == project],
                 related=related,
                 lessons=lessons,
                 others=[entry for entry in entries if projects[entry.id] == project],
+                sprint=_ended_sprint(writer),
+                sprint_seq=marker.sprint_seq if marker else 0,
             )
         ]
         # Repositories of one bank are kept apart.
@@ -174,6 +174,24 @@ def _entries_to_reflect_on(
     reason = (trigger or due_reason(bank, reader)) if entries else ""
     skipped = "not due" if entries else "nothing was logged since the last reflection"
     return entries, chosen, reason, "" if reason else skipped
+
+
+def _earlier_entries(bank: Bank, reader: Reader) -> list[Entry]:
+    """Return the hot entries that were reflected on before: they say since when something goes on."""
+    marker, latest = marker_of(reader), latest_cycle(reader) or 0
+    conditions = [
+        at_most("seq", marker.seq if marker else 0),
+        at_least("cycle", latest - bank.config.stream.hot_cycles + 1),
+        at_least("importance", bank.config.stream.gather_importance),
+        not_equals("type", EntryType.REFLECTION),
+    ]
+    return reader.select(Entry, *conditions, order=("-seq",), limit=_EARLIER)[::-1]
+
+
+def _ended_sprint(reader: Reader) -> str:
+    """Return the sprint that has ended since the last reflection, or an empty text."""
+    marker = marker_of(reader)
+    return marker.sprint if marker and marker.sprint != current_sprint(reader) else ""
 
 
 def due_reason(bank: Bank, reader: Reader) -> str:
@@ -243,7 +261,9 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
         writer.put(entry, "reflect")
         writer.put(document, "reflect")
         done = done._replace(entries=(*done.entries, entry), documents=(*done.documents, document))
-    set_marker(writer, Marker(seq + len(found), latest, current_sprint(writer)))
+    marker, sprint, end = marker_of(writer) or Marker(), current_sprint(writer), seq + len(found)
+    began = marker.sprint_seq if sprint == marker.sprint else end
+    set_marker(writer, Marker(end, latest, sprint, began))
     return done
 
 

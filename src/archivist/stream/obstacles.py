@@ -72,7 +72,9 @@ _CAUSE_FOLLOWS = _compile(
         |(?:no|nothing|nobody|not|won't|can't|cannot)\ [^,:]{0,150}?\b(?:until|till|unless|before)
         |(?:has|have|had)(?:\ not|n't)\ (?:\w+\ )?(?:replied|answered|arrived|approved|responded|decided|been
             |sent|given|signed|delivered|come|got|heard|granted|reviewed)
-        |still\ (?:no|missing|lacks?|lacking|without|needs?) | yet\ to
+        |still\ (?:no|missing|lacks?|lacking|without|needs?) | yet\ to | (?:has|have)\ to\ wait
+        |no\ (?:answer|reply|response|word|news)\ (?=from\b|yet\b|about\b)
+        |(?:still\ )?not\ (?:yet\ )?(?:approved|signed|decided|answered|delivered|reviewed|deployed|granted)
         |needs?\ (?=.{0,150}\b(?:before|first)\b)"""
 )
 # ... or the other way round.
@@ -87,50 +89,78 @@ _TROUBLE = _compile(
         |flak(?:e[sd]?|y)|segfault\w*|r[au]n(?:s|ning)?\ out\ of\ \w+|leak(?:s|ed|ing)|deadlock\w*
         |corrupt(?:s|ed)?|drop(?:s|ped)|disconnect(?:s|ed)|throws|threw|chok(?:es|ed)|reject(?:s|ed)|refuse[sd]
         |un(?:reachable|available|stable|responsive)|intermittent\w*|keeps?\ \w+ing|killed|throttled|evicted
-        |(?:is|are|was|were|went|goes)\ (?:down|red|full|offline|unusable)|full\ again|fills\ up
+        |(?:is|are|was|were|went|goes)\ (?:down|full|offline|unusable)|full\ (?:again|once\ more)|fills\ up
+        |gone\ (?:after|when|missing)|red(?=\W*$|[,:;]|\ (?:again|on|in|since|because|for|after)\b)
+        |(?:4[012]|50)\d(?:s|(?=\W*$|[,:)]|\ (?:errors?|responses?|after|since|on|from|for|when|again|in)\b))
+        |diverge[sd]?|preempted|exhausted|(?<!\bran\ )out\ of(?=\ (?:memory|disk|space|connections|quota)\b)
         |(?:does|did|do|is|are)(?:\ not|n't)\ (?:work|respond|start|answer|finish|load)(?:ing)?|expire[sd]
         |stop(?:s|ped)\ (?:work|respond)ing|panic(?:s|ked)|exits?\ with|abort(?:s|ed)|lost|conflicts|slow
-        |rate[- ]limit(?:s|ed)|freezes|froze|exceed(?:s|ed)|loses|garbled|wrong|[45]0\ds?|OOM\w*|outages?
+        |rate[- ]limit(?:s|ed)|freezes|froze|exceed(?:s|ed)|loses|garbled|wrong|OOM\w*|outages?
         |(?:time-?out|failure|error|crashe|exception|regression)s?(?=\W*$|[,:(]|\ (?:in|on|from|of|for|when
-            |while|during|after|with|at|under|again|are|out|since|every|twice)\b)"""
+            |while|during|after|with|at|under|again|are|out|since|every|twice)\b)
+        |crash(?=\W*$|[,:(]|\ (?:on|in|at|when|while|during|again|confirmed)\b)"""
 )
 _END = _compile(
     r"""fixe[sd]|(?:resolve|solve|close|unblock|merge|restore|recover|arrive|grant|renew|deliver|answer|approve
-            |replace|decide|finish|ship|pass|land)(?:p?e)?d|(?:close|resolve|solve|unblock|passe?)s|gone|over
-        |stable|green|rewritten|works?\ (?:again|now|fine)|back\ (?:online|to\ normal|up)|no\ longer
+            |replace|decide|finish|ship|pass|land|deploy|publish|release|launch|sign)(?:p?e)?d
+        |(?:close|resolve|solve|unblock|passe?)s|gone(?!\ (?:after|when|missing))|over
+        |stable|green|rewritten|works?\ (?:again|now|fine)|starts?\ fine|in\ production
+        |back\ (?:online|to\ normal|up)|no\ longer
         |(?:is|are)\ (?:back|available|there|done|in\ place|ready)"""
 )
-_NOT_YET = _compile(
-    r"""until|till|once|when|if|before|unless|should|would|could|might|will|to\ be|needs?|ask\w*|wait\w*
-        |blocked|stuck|not|never|no|still|yet|\w+n't"""
+NOT_YET = _compile(
+    r"""until|till|once|when|if|before|unless|should|would|could|might|will|to\ be|needs?|ask\w*
+        |wait(?:s|ing|ed)?|blocked|stuck|not|never|no|still|yet|\w+n't"""
 )
 # It stands at most three words before what it denies.
 _DENIED = re.compile(
-    r"(?:\b(?:no|not|never|nothing|nobody|none|without|neither|zero|0|hardly|any)|n't)(?:\W+[\w#]+){0,3}\W*$",
+    r"(?:\b(?:no|not|never|nothing|nobody|none|without|neither|zero|0|hardly|any)|n't)(?:[^\w,:;]+[\w#]+){0,3}\W*$",
     re.IGNORECASE,
 )
 # `Blockers: none`, `Failures: 0`: what stands behind the word denies it.
 _DENIED_BEHIND = re.compile(
-    r"\s*(?:\([^)]*\)\s*)?[:=\u2014-]+\s*(?:none|no|nothing|0|n/a|-)\b", re.IGNORECASE
+    r"\s*(?:\([^)]*\)\s*)?[:=\u2014-]+\s*(?:none|no(?=\s*(?:$|[,;(]))|nothing|0|n/a|-)\b", re.IGNORECASE
 )
 _HYPOTHETICAL = _compile(
     r"if|when|should|would|could|might|may|whether|unless|used\ to|can\ be|who|so\ that|how"
 )
 # Somebody's work on blocks, errors or timeouts: "Implemented blocking", "Added a timeout".
 _WORK = _compile(
-    r"(?!block|fail|crash|stall|halt|park|paus|tim|need|wait|flak)\w+ed|wrote|made|hung|broke|handle|retry"
+    r"(?!block|fail|crash|stall|halt|park|paus|tim|need|wait|flak|shared|managed|hosted|preempt|diverg)\w+ed|wrote|made|hung|broke|handle|retry"
 )
+# “NPM_TOKEN still missing, #26 blocked”: who is blocked is said apart from what is missing.
+_VICTIM = re.compile(
+    r"(?P<who>(?:PR )?#\d{1,7}) (?:(?:is|are|was|remains|still|now) )*"
+    r"(?:(?:blocked|stuck|on hold|stalled)\b\W*+(?P<cause>(?s:.*))|(?:cannot|can't) [\w ]{1,20}\W{0,5})\Z",
+    re.IGNORECASE,
+)
+# Keys of other trackers: `DATA-112`. Names of standards look alike.
+TICKET = re.compile(r"\b(?!(?:UTF|SHA|ISO|AES|RSA|RFC|GPT|TLS|HTTP|BASE|ADR)-)[A-Z][A-Z0-9]{1,9}-\d{1,6}\b")
+_SHORT_CLAUSE = re.compile(r"(?:\S+ ){1,4}\S+")
+_PREFIX = re.compile(r"^(?:(?:PR |Issue )?#\d+|[A-Z]{2,}-\d+):?\s+", re.IGNORECASE)
+# `fix(checkout): wait for the iframe` is what somebody did.
+_COMMIT = re.compile(r"(?:feat|fix|refactor|chore|docs|test|perf|build|ci|style)(?:\([^)]*\))?!?:\s")
+# These say by themselves what goes wrong.
+_TELLING = re.compile(r"preempt\w*|diverge\w*|deadlock\w*|segfault\w*|OOM\w*|4[012]\d", re.IGNORECASE)
 _EVERYBODY = _compile("everybody|everyone|everything|nothing|nobody|all")
 # The words before the cause itself.
 _LINKS = re.compile(r"[^\w#]*(?:(?:by|on|for|until|because|of|due|to|waiting|still|is|are|the|an?|our) )*")
 
-_TOKEN = re.compile(r"(?<![#\w])[^\W\d][\w./+-]*")
+_LAST_CLAUSE = re.compile(r"[,:]\s")
+# CI is short, but what people mean, unless it is only where something happens.
+_ON_CI = re.compile(r"\b(?:on|in) CI\b")
+_TOKEN = re.compile(r"(?<![#\w])(?:[^\W\d][\w./+-]*|\d+[A-Z]\b)")
 # They say how, when and how badly, but not what.
 _FILLER = _compile(
     r"""(?:un)?block\w*|fail\w*|crash\w*|errors?|flaky|hung|held|wait\w*|tim(?:e[ds]?|ing|eouts?)|needs?|keeps?
         |pass\w*|stuck|again|back|days?|cycles?|down|every\w*|fixed|full|gone|green|no\w*|still|today|yet
-        |missing|since|week|works?|first|third|twice|two|runs?|reran|without|during|see|tests?"""
+        |missing|red|since|week|works?|first|third|twice|two|runs?|reran|without|during|see|tests?"""
 )
+
+
+# A ticket, a device, a model: DATA-112, a12, 7B; but p95 is a measure.
+_NAME = re.compile(r"[a-z][a-z0-9]+-\d+|(?!p\d)[a-z]+\d{2,}|\d+b")
+_SHORT_NAME = re.compile(r"CI|DB|\d[A-Z]")
 
 
 def read_reports(entry: Entry, roles: Collection[str] = ()) -> list[ObstacleReport]:
@@ -138,8 +168,16 @@ def read_reports(entry: Entry, roles: Collection[str] = ()) -> list[ObstacleRepo
 
     Waiting for a role by its name is no obstacle by itself: `read_waits` returns that.
     """
-    read = (_read_sentence(text, entry, roles) for text in split_sentences(entry))
-    found = [report._replace(place=place) for place, report in enumerate(read) if report]
+    found = []
+    for place, text in enumerate(split_sentences(entry)):
+        report = _read_sentence(text, entry, roles)
+        found += [report._replace(place=place)] if report else []
+        # “3 tests fail on master, CI red”: a clause of its own about something else.
+        _, comma, last = text.rpartition(", ")
+        if comma and report and report.sign == "trouble" and _SHORT_CLAUSE.fullmatch(last):
+            more = _read_sentence(last, entry, roles)
+            is_other = more and more.sign == "trouble" and not {*more.words} & {*report.words}
+            found += [more._replace(place=place)] if more and is_other else []
     is_tagged = any(tag.lower() in ("blocked", "blocker", "blocking") for tag in entry.tags)
     if is_tagged and all(report.sign == "trouble" for report in found):
         words = words_of(entry.action)
@@ -168,18 +206,31 @@ def read_waits(entry: Entry, roles: Collection[str]) -> list[Wait]:
 
 def words_of(text: str) -> Words:
     """Return what a text is about: its words without those that only say how and when."""
-    tokens = (token.rstrip("./+-") for token in _TOKEN.findall(text))
+    tokens = (token.rstrip("./+-") for token in _TOKEN.findall(_ON_CI.sub(" ", text)))
     return {
         _fold(token): token
         for token in tokens
-        if len(token) > 2 and token.lower() not in STOP_WORDS and not _FILLER.fullmatch(token.lower())
+        if (len(token) > 2 or _SHORT_NAME.fullmatch(token))
+        and token.lower() not in STOP_WORDS
+        and not _FILLER.fullmatch(token.lower())
     }
 
 
 def are_alike(one: Collection[str], other: Collection[str]) -> bool:
     """Say whether two subjects are the same: they share two words, an identifier, or most of the shorter."""
     shared = {*one} & {*other}
-    return len(shared) > 1 or 2 * len(shared) > min(len(one), len(other)) or any("_" in w for w in shared)
+    return are_surely_alike(one, other) or 2 * len(shared) > min(len(one), len(other))
+
+
+def are_surely_alike(one: Collection[str], other: Collection[str]) -> bool:
+    """Say whether two subjects share two words or an identifier."""
+    shared = {*one} & {*other}
+    return len(shared) > 1 or any("_" in word or _NAME.fullmatch(word) for word in shared)
+
+
+def ticket_words(text: str) -> Words:
+    """Return the keys of tickets that a text names: `DATA-112`."""
+    return {token.lower(): token for token in TICKET.findall(text)}
 
 
 def common_words(subjects: Sequence[Words]) -> Words:
@@ -207,20 +258,27 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
         earlier = text[: end.start()]
         # What is back may be the trouble itself: “timeouts are back”.
         is_relapse = end[0].lower().endswith(" back") and _TROUBLE.search(f"{earlier}:")
-        end = None if is_relapse or _NOT_YET.search(earlier) else end
+        end = None if is_relapse or NOT_YET.search(earlier) else end
     if sign is None:
         return _read_end(text, entry, roles, is_unblocked=False) if end else None
     before = text[: sign.start()]
     if _HYPOTHETICAL.search(before):
         return None
     is_denied = bool(_DENIED.search(before) or _DENIED_BEHIND.match(text, sign.end()))
-    if is_denied or end:
-        return _read_end(text, entry, roles, is_unblocked=is_denied and blocked is not None)
-    if _WORK.match((before.rpartition(",")[2] + sign[0]).lstrip(" :\"'(-")):
+    if end or is_denied:
+        report = _read_end(text, entry, roles, is_unblocked=is_denied and blocked is not None)
+        # What did not happen in one sentence ends no ticket that only another one names.
+        return report if end else report._replace(words=_words_of_end(text, roles))
+    if _COMMIT.match(text):
+        return None
+    if _WORK.match(_PREFIX.sub("", (before.rpartition(",")[2] + sign[0]).lstrip(" :\"'(-"))):
         return None
     if blocked:
         return _read_blocker(text, blocked, entry, roles)
-    words = words_of(f"{before} {text[sign.end() :]}")
+    # What goes wrong stands in the clause of the sign; where that names nothing, in the rest.
+    clause = f"{_LAST_CLAUSE.split(before)[-1]} {_LAST_CLAUSE.split(text[sign.end() :])[0]}"
+    words = words_of(clause) or words_of(f"{before} {text[sign.end() :]}")
+    words |= ticket_words(text) | ({sign[0].lower(): sign[0]} if _TELLING.fullmatch(sign[0]) else {})
     return ObstacleReport("trouble", entry, words, find_references(text).issues, said=text) if words else None
 
 
@@ -229,7 +287,9 @@ def _read_blocker(
 ) -> ObstacleReport | None:
     """Return who is blocked by what; None where only a role is waited for."""
     victim, cause = text[: sign.start()], text[sign.end() :]
-    if sign.re is _CAUSE_PRECEDES:
+    if named := _VICTIM.search(text):
+        victim, cause = named["who"], named["cause"] or text[: named.start()]
+    elif sign.re is _CAUSE_PRECEDES:
         victim, cause = cause, victim
     cause = _LINKS.sub("", cause, count=1).strip(" .,:")
     issues = find_references(cause).issues[:1]
@@ -238,20 +298,27 @@ def _read_blocker(
         # An issue that the entry is filed under, but does not mention, is what the entry is about.
         mentioned = find_references(entry.action, entry.content).issues
         victims = tuple(issue for issue in entry.issues if issue not in mentioned)
+        # One that names a single issue is about it in each of its sentences.
+        victims = victims or (entry.issues if len(entry.issues) == 1 else ())
     first, _, rest = cause.partition(" ")
     # “Waiting for design on #30” waits for a role; “for design's #30” for the issue.
     is_role = re.split(r"[^\w-]", first.lower())[0] in {role.lower() for role in roles}
     if is_role and not rest.startswith(("#", "PR #", "issue #")):
         return None
-    words = words_of(cause) or words_of(victim)
+    words = (words_of(cause) or words_of(victim)) | ticket_words(text)
     is_named = bool(issues or victims or words)
     return ObstacleReport("blocked", entry, words, issues, victims, cause) if is_named else None
+
+
+def _words_of_end(text: str, roles: Collection[str]) -> Words:
+    return {word: token for word, token in words_of(text).items() if word not in roles}
 
 
 def _read_end(text: str, entry: Entry, roles: Collection[str], *, is_unblocked: bool) -> ObstacleReport:
     """Return what a sentence says to be over: surely the issues of its own clause, perhaps others."""
     is_unblocked = is_unblocked or "unblocked" in text.lower()
-    words = {word: token for word, token in words_of(text).items() if word not in roles}
+    words = _words_of_end(text, roles)
+    words |= {} if ticket_words(text) else ticket_words(entry.action)
     named = find_references(text).issues or entry.issues
     clause = text if is_unblocked else next((part for part in text.split(",") if _END.search(part)), text)
     reach: Literal["", "role", "all"] = ""

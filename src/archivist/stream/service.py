@@ -114,8 +114,7 @@ class Stream(BankService):
         """Log an entry, by default in the cycle that the role has begun, else in the stream's latest.
 
         A cycle below the role's last one is refused, and one far above all others. An agent goes up by at
-        most a tenth of the hot cycles, in the name of another role by one. Logging a known id returns that
-        entry. With `reflect` a reflection follows if one is due.
+        most a tenth of the hot cycles, in another role's name by one. A known id returns its entry.
         """
         bank = self._bank
         moment = time or bank.now()
@@ -151,6 +150,7 @@ class Stream(BankService):
             writer.put(entry, "log")
             _note_first_cycle(writer, entry.cycle)
             _move_entries(writer, bank.config.stream.hot_cycles, to_archive=True)
+        self._bank.vectors.embed_backlog()
         if reflect:
             self.reflect(if_due=True)
         return entry
@@ -258,9 +258,10 @@ class Stream(BankService):
     ) -> list[StreamHit]:
         """Return the entries that answer a question, by recency, importance and relevance, best first.
 
-        The tier `stream` has the hot entries alone, `archive` the others. A question that names an issue is
-        answered by entries that refer to it, if there are any; one that names cycles only by entries of these
-        cycles. Reflections come last, unless the question asks for them.
+        The tier `stream` has the hot entries alone, `archive` the others. A question that names an issue or a
+        pull request is answered by entries that refer to it alone, the latest first where it asks how that
+        stands; one that names cycles only by entries of these cycles. Reflections come last, unless the
+        question asks for them.
         """
         if not query.strip():
             raise InputError("query: missing or empty", hint="archivist stream list shows the latest entries")
@@ -278,26 +279,43 @@ class Stream(BankService):
             within = _within_cycles(asked, validate_cycle_range(*cycles))
             return self._search_entries(within, with_reflections=named.is_of_reflections)
         # A named issue is a filter, and asks for everything that refers to it, hot or archived.
-        narrowed = asked
-        if issue is None and named.issue is not None:
-            narrowed = asked._replace(issue=named.issue, tier="" if tier == "stream" else tier)
-        tries = dict.fromkeys((narrowed._replace(type=named.type), narrowed, asked))
+        numbers = () if issue is not None else (*named.issues, *named.prs)
+        narrowed = [asked]
+        if numbers:
+            reach = asked._replace(tier="" if tier == "stream" else tier)
+            # A number that is said without a word may be a pull request.
+            narrowed = [reach._replace(issue=number) for number in named.issues]
+            narrowed += [reach._replace(pr=number) for number in numbers]
+        if len(numbers) > 1:
+            each = [self._search_entries(attempt, is_latest_first=True) for attempt in narrowed]
+            merged = {hit.entry.id: hit for hits in each for hit in hits}
+            return sorted(merged.values(), key=lambda hit: -hit.entry.seq)[:limit]
+        tries = dict.fromkeys(
+            query for attempt in narrowed for query in (attempt._replace(type=named.type), attempt)
+        )
         found: list[StreamHit] = []
         if named.cycles is not None:
             for attempt in tries:
                 found = found or self._search_named_cycles(attempt, named.cycles)
         if not named.is_certain:
             for attempt in tries:
-                found = found or self._search_entries(attempt, with_reflections=named.is_of_reflections)
+                found = found or self._search_entries(
+                    attempt,
+                    with_reflections=named.is_of_reflections,
+                    is_latest_first=bool(numbers) and named.is_of_state,
+                )
         return found
 
-    def _search_entries(self, asked: Query, *, with_reflections: bool = False) -> list[StreamHit]:
+    def _search_entries(
+        self, asked: Query, *, with_reflections: bool = False, is_latest_first: bool = False
+    ) -> list[StreamHit]:
         if asked.until_cycle is None:
             # Recency counts from the latest cycle, not from the clock.
             with self._bank.reading() as reader:
                 asked = asked._replace(until_cycle=latest_cycle(reader))
         limit = asked.limit or _MOST_HITS
-        hits, weights = self._bank.recall(asked._replace(limit=max(limit, _LOOKED_AT)))[:2]
+        looked_at = _MOST_HITS if is_latest_first else max(limit, _LOOKED_AT)
+        hits, weights = self._bank.recall(asked._replace(limit=looked_at))[:2]
         with self._bank.reading() as reader:
             entries = reader.records("entry", [hit.id for hit in hits])
         found = [StreamHit(hit, entries[hit.id]) for hit in hits if hit.id in entries]
@@ -305,8 +323,10 @@ class Stream(BankService):
         if not with_reflections:
             # They repeat the words of the entries that they count, and would outrank each of them.
             found = [each for each in found if each.entry.type is not EntryType.REFLECTION]
+        if is_latest_first:
+            found.sort(key=lambda each: -each.entry.seq)
         # A configuration that weighs recency or importance above relevance gets just that order.
-        if weights.relevance >= max(weights.recency, weights.importance):
+        elif weights.relevance >= max(weights.recency, weights.importance):
             best = max((each.hit.why.why.total for each in found), default=0.0)
             found = [each for each in found if each.hit.why.why.total >= _FITS_AT_ALL * best]
             found.sort(key=lambda each: each.hit.why.why.total < _FITS_ALIKE * best)
@@ -325,6 +345,8 @@ class Stream(BankService):
         )
         if asked.issue is not None:
             inside = [entry for entry in inside if asked.issue in entry.issues]
+        if asked.pr is not None:
+            inside = [entry for entry in inside if asked.pr in entry.prs]
         # A cycle named by its number asks for all of it; an open range is narrowed by its words alone.
         if first is not None and last is not None:
             seen = {entry.id for _, entry in found}

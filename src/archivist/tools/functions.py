@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 
 from archivist.access.rights import Layer
+from archivist.clock import to_text
 from archivist.edges.views import approach_view, entry_view, hit_view
 from archivist.errors import InputError
 from archivist.tools import task_functions as _task_functions  # noqa: F401 registers its functions
@@ -82,6 +83,10 @@ Archived = Literal["cycle", "decision", "research", "spec", "lesson"]
 
 _ENTRY = {"id": TEXT, "cycle": COUNT, "action": TEXT, "content": TEXT}
 _HIT = {"kind": TEXT, "id": TEXT, "name": TEXT, "text": TEXT, "score": NUMBER}
+_METADATA = object_schema(
+    type=TEXT, date=TEXT, importance=COUNT,
+    roles={"type": "array", "items": TEXT}, issues={"type": "array", "items": COUNT},
+)  # fmt: skip
 _TRIED = {"task": TEXT, "approach": TEXT, "verdict": TEXT, "provenance": TEXT}
 _SECTION = object_schema(section=TEXT, tokens=COUNT)
 
@@ -141,7 +146,7 @@ def recall_by_cycle(
     return page("entries", entries, entry_view, offset=offset, total=len(entries))
 
 
-@tool(Toolset.COGNITIVE, page_schema("entries", _HIT), reads=True)
+@tool(Toolset.COGNITIVE, page_schema("entries", {**_HIT, "source": TEXT, "metadata": _METADATA}), reads=True)
 def archival_search(
     bank: Bank,
     query: Words,
@@ -153,7 +158,15 @@ def archival_search(
     """Search long-term memory: documents, decisions, specs, lessons of reflections, and old cycles."""
     reach = min(offset + limit + 1, _DEPTH)
     found = bank.documents.search(query, type=type, dates=day_range(date_range), limit=reach)
-    return page("entries", found, _compact_hit, offset=offset, limit=limit)
+    described = bank.documents.describe_hits(found)
+
+    def view(hit: Hit) -> Answer:
+        about = described[hit.id]
+        metadata = {name: list(v) if isinstance(v, tuple) else v for name, v in about._asdict().items()}
+        metadata["date"] = to_text(about.date)
+        return {**_compact_hit(hit), "source": metadata.pop("source"), "metadata": metadata}
+
+    return page("entries", found, view, offset=offset, limit=limit)
 
 
 @tool(Toolset.COGNITIVE, object_schema(source=TEXT, pieces=COUNT), repeats=True)

@@ -281,7 +281,7 @@ def test_a_run_that_only_met_the_failure_does_not_speak_for_the_remedy() -> None
     second = run(LOCKED, sh("make db-stop", ""), UPGRADED, name="run-2", task="another")
     assert one(first, second).summary.endswith(": run `make db-stop` first")
     vain = run(LOCKED, sh("make db-stop", ""), LOCKED, name="run-3", task="a third")
-    assert one(first, second, vain).summary.endswith(": run `make db-stop` first (helped in 2 of 3 tries)")
+    assert one(first, second, vain).summary.endswith(": run `make db-stop` first (worked in 2 of 3 tries)")
 
 
 def test_a_check_tells_of_something_else_and_fails_not_itself() -> None:

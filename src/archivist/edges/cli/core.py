@@ -233,7 +233,9 @@ def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
     proposal = bank.proposals.propose(section, options.read_text_argument(content), **fields)
     changed = bank.proposals.diff(proposal.id)
     view = {**proposal_view(proposal), "diff": changed}
-    return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}")
+    issue = proposal.extra.get("issue")
+    notes = (f"issue: {issue}",) if issue else ()
+    return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}", notes)
 
 
 @options.bank_command(proposals, cls=options.DashTextCommand)
@@ -242,7 +244,7 @@ def accept(bank: Bank, name: str, comment: str) -> Answer:
     """Accept the proposal ID: its text becomes the text of the block.
 
     Warns if a lesson that it cites was changed or does not help. With proposals.issue_command in your own
-    settings an issue is opened for it.
+    settings an issue is opened for it, if it has none yet.
     """
     doubts = tuple(f"warning: {doubt}" for doubt in bank.proposals.doubts(name))
     answer = _proposal_answer(bank.proposals.accept(name, comment=comment))

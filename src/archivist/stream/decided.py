@@ -1,0 +1,163 @@
+"""What was decided and what was learnt: each with its reason, and with what came of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from archivist.reading.similarity import Likeness, Statement, compare
+from archivist.records import Entry, EntryType
+from archivist.stream.insight_text import (
+    Insight,
+    by_issue,
+    labels_of,
+    make_insight,
+    quote_entry,
+    shorten,
+    unique_entries,
+)
+from archivist.stream.obstacles import Words, read_reports, split_sentences, words_of
+from archivist.stream.timelines import RULE
+
+_MOST_STATED = 3
+_MOST_DECIDED = 2
+_COMPARED_DECISIONS = 20
+_SHOWN = 3
+# A lone decision of this importance is told with what led to it.
+_WEIGHTY = 7
+# A sentence in which somebody says what was learnt.
+_STATED = re.compile(
+    r"\b(?:lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)|turn(?:s|ed)? out"
+    r"|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:|next time|pattern:|insight:"
+    r"|traced (?:it )?(?:back )?to|found (?:out )?why|(?:was|is) caused by|all along)",
+    re.IGNORECASE,
+)
+_INSTEAD = re.compile(r"\b(?:instead|no longer|not any ?more|moves? to|without|replaces?)\b", re.IGNORECASE)
+
+
+class StatedLesson(NamedTuple):
+    """A sentence that says what was learnt, and the entry that it stands in."""
+
+    text: str
+    entry: Entry
+
+
+def stated_lessons(entries: Sequence[Entry]) -> list[StatedLesson]:
+    """Return the lessons that entries state in so many words, the most important first."""
+    found: dict[str, StatedLesson] = {}
+    for entry in sorted(entries, key=lambda entry: (-entry.importance, -entry.seq)):
+        said = [text for text in split_sentences(entry) if _STATED.search(text) and len(words_of(text)) > 2]
+        if said:
+            # An entry states one lesson: the sentence that is named as one.
+            best = max(dict.fromkeys(said), key=lambda text: _STATED.match(text) is not None)
+            found.setdefault(best, StatedLesson(best, entry))
+    return list(found.values())[:_MOST_STATED]
+
+
+def lesson_insight(lesson: StatedLesson, entries: Sequence[Entry]) -> Insight:
+    """Return a stated lesson with the occasion on which it was learnt and what came of it."""
+    entry, text = lesson.entry, lesson.text
+    occasion = shorten(next((said for said in split_sentences(entry) if said != text), ""))
+    role = f" by {entry.role}" if entry.role else ""
+    learnt = f"Learnt{role} in cycle {entry.cycle}" + (f" from “{occasion}”." if occasion else ".")
+    before, after = _entries_around(entry, entries)
+    return make_insight(
+        [entry],
+        shorten(text),
+        learnt,
+        f"Before: {'; '.join(map(quote_entry, before))}." if before else "",
+        f"Since then: {'; '.join(map(quote_entry, after))}." if after else "",
+        tags=("lesson",),
+        quoted=(*before, *after),
+        about=labels_of(entry),
+    )
+
+
+def decision_insights(entries: Sequence[Entry], new: Collection[str]) -> list[Insight]:
+    """Return what was decided on one subject, with what it replaced, what led to it and what followed.
+
+    Decisions that have nothing in common are not listed together: a list has no point.
+    """
+    # Each is compared with each: 20 take about 30 ms.
+    made = [entry for entry in entries if entry.type is EntryType.DECISION][-_COMPARED_DECISIONS:]
+    themes: list[list[Entry]] = []
+    for entry in made:
+        home = next((theme for theme in themes if any(_is_same_subject(entry, each) for each in theme)), None)
+        if home is None:
+            themes.append(home := [])
+        home.append(entry)
+    found = [_theme_insight(theme, entries) for theme in themes if any(each.id in new for each in theme)]
+    told = [insight for insight in found if insight is not None]
+    return sorted(told, key=lambda insight: -len(insight.evidence))[:_MOST_DECIDED]
+
+
+def _is_same_subject(later: Entry, earlier: Entry) -> bool:
+    if {*labels_of(later)} & {*labels_of(earlier)} or _is_replaced(earlier, later):
+        return True
+    return are_alike_enough(words_of(later.action), words_of(earlier.action))
+
+
+def are_alike_enough(one: Words, other: Words) -> bool:
+    """Say whether two texts share two words that say what they are about."""
+    shared = {*one} & {*other}
+    return len(shared) > 1 and 3 * len(shared) >= min(len(one), len(other))
+
+
+def _is_replaced(earlier: Entry, later: Entry) -> bool:
+    """Say whether a decision takes back an earlier one: it contradicts it, or says so in its words."""
+    said = Statement("", earlier.action), Statement("", later.action)
+    if compare(*said, 1.0).likeness is Likeness.CONFLICT:
+        return True
+    is_alike = are_alike_enough(words_of(earlier.action), words_of(later.action))
+    return is_alike and _INSTEAD.search(later.action) is not None
+
+
+def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight | None:
+    """Return the decisions of one theme; None for a lone one that nothing led to and nothing followed."""
+    last = theme[-1]
+    pairs = ((earlier, later) for at, later in enumerate(theme) for earlier in theme[:at])
+    replaced = {earlier.id: later for earlier, later in pairs if _is_replaced(earlier, later)}
+    hold = [entry for entry in theme if entry.id not in replaced]
+    before, after = _entries_around(last, [entry for entry in entries if entry not in theme])
+    is_rule = any(RULE.match(sentence) for sentence in split_sentences(last))
+    if len(theme) < 2 and not (is_rule or (last.importance >= _WEIGHTY and (before or after))):
+        return None
+    issues = tuple(by_issue(theme))
+    about = f"about #{issues[0]}: " if issues and len(theme) > 1 else ""
+    holds = "; ".join(entry.action.rstrip(".") for entry in reversed(hold))
+    gone = [entry for entry in theme if entry.id in replaced]
+    is_one = len(hold) == 1
+    return make_insight(
+        theme,
+        shorten(f"decided: {about}{holds}"),
+        f"By {last.role or 'somebody'} in cycle {last.cycle}."
+        if is_one
+        else f"Holds: {'; '.join(map(quote_entry, hold[-5:]))}.",
+        *(
+            f"{'It' if is_one else quote_entry(replaced[entry.id])} replaced {quote_entry(entry)}."
+            for entry in gone
+        ),
+        f"Before: {'; '.join(map(quote_entry, before))}." if before else "",
+        f"Since then: {'; '.join(map(quote_entry, after))}." if after else "",
+        tags=("decisions",),
+        issues=issues,
+        quoted=(*before, *after),
+        about=[label for entry in theme for label in labels_of(entry)],
+    )
+
+
+def _entries_around(entry: Entry, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """Return the obstacles before an entry, and what was done after it, about the same thing."""
+    labels, words = {*labels_of(entry)}, words_of(entry.action)
+    same = [
+        each
+        for each in entries
+        if each.id != entry.id
+        and ({*labels_of(each)} & labels or are_alike_enough(words_of(each.action), words))
+    ]
+    before = [
+        each for each in same if each.seq < entry.seq and any(r.sign != "ended" for r in read_reports(each))
+    ]
+    after = [each for each in same if each.seq > entry.seq]
+    return unique_entries(before)[-_SHOWN:], unique_entries(after)[-_SHOWN:]

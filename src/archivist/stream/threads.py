@@ -1,0 +1,346 @@
+"""Follow issues, pull requests and tickets through a stream: who worked on them, whether they are done.
+
+A thread is done when a clause that names it says so, and open again when a later one reports an obstacle or
+says that it was reopened.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from archivist.records import Entry, EntryType
+from archivist.stream.insight_text import (
+    Insight,
+    RelatedItem,
+    count_cycles,
+    cycles_of,
+    describe_roles,
+    labels_of,
+    make_insight,
+    name_related,
+    pulls_of,
+    quote_entry,
+    roles_of,
+    shorten,
+    unique_entries,
+)
+from archivist.stream.obstacles import (
+    NOT_YET,
+    Wait,
+    are_alike,
+    read_reports,
+    read_waits,
+    split_sentences,
+    words_of,
+)
+
+# One wait is an ordinary handover, and an issue that was named twice is no thread.
+_LEAST_WAITS = 2
+_LEAST_THREAD = 3
+# Work that was left for this many cycles is told as left.
+_LEFT_CYCLES = 3
+_MOST_OPEN = 2
+_LEAST_AGAIN = 2
+# What took this many times as long as the others is worth a look; fewer others say nothing.
+_SLOW, _LEAST_OTHERS = 2, 2
+_SHOWN = 6
+_TOPIC_CHARACTERS = 70
+_DONE = re.compile(
+    r"\b(?:(?P<names>closes|fixes|resolves)|merged|closed|fixed|resolved|shipped|deployed|released|published"
+    r"|launched|done|completed?|finished|landed|in production|(?:goes|went|is|are|now) live)\b",
+    re.IGNORECASE,
+)
+# A part that is complete leaves the rest: only a merge or an end of the issue itself ends it then.
+_PART = re.compile(r"\b(?:phase|part|step|stage|milestone|section|half|draft|spec)s?\b", re.IGNORECASE)
+_OF_THE_WHOLE = ("merged", "closed", "closes")
+_REOPENED = re.compile(r"\bre-?open", re.IGNORECASE)
+_OPENED = re.compile(r"\b(?:opened|created|started|began|filed|found)\b", re.IGNORECASE)
+_LABEL = re.compile(r"#\d+|\b[A-Z]{2,}-\d+")
+_RELEASED = re.compile(
+    r"\b(?:shipped|deployed|released|published|launched|(?:goes|went) live)\b", re.IGNORECASE
+)
+_CLAUSE = re.compile(r",\s|\s[\u2014\u2013]\s|\s\|\s")
+
+
+class WorkThread(NamedTuple):
+    """The entries about one issue, pull request or ticket; `done` is the one that says that it is over."""
+
+    label: str
+    entries: list[Entry]
+    done: Entry | None = None
+
+    @property
+    def span(self) -> int:
+        """Return the cycles from the first entry to the end, or what the end itself says that it took."""
+        end = self.done or self.entries[-1]
+        said = re.search(rf"{re.escape(self.label)} merged after (\d{{1,4}}) cycles", end.action)
+        return int(said[1]) if said else end.cycle - self.entries[0].cycle
+
+
+def read_threads(entries: Sequence[Entry]) -> list[WorkThread]:
+    """Return what entries work on, each with its end, in the order of their first entries."""
+    pulls = pulls_of(entries)
+    clusters: dict[str, list[Entry]] = {}
+    for entry in entries:
+        for label in labels_of(entry, pulls):
+            clusters.setdefault(label, []).append(entry)
+    return [WorkThread(label, cluster, _find_done(label, cluster)) for label, cluster in clusters.items()]
+
+
+def _find_done(label: str, cluster: Sequence[Entry]) -> Entry | None:
+    done = None
+    for entry in cluster:
+        for sentence in split_sentences(entry):
+            for clause in _CLAUSE.split(sentence):
+                if not _names(clause, label):
+                    continue
+                if _REOPENED.search(clause):
+                    done = None
+                elif _says_done(clause, label):
+                    done = entry
+        # Trouble that the thread itself reports afterwards opens it again.
+        if done and done is not entry:
+            reports = (report for report in read_reports(entry) if report.sign != "ended")
+            is_again = any(label.rpartition("#")[2] in map(str, (*r.issues, *r.victims)) for r in reports)
+            done = None if is_again else done
+    return done
+
+
+def _names(text: str, label: str) -> bool:
+    # `#84` also names the pull request; `#8` does not name `#84`.
+    name = label.rpartition(" ")[2]
+    return re.search(rf"(?<![\w&/#]){re.escape(name)}\b", text) is not None
+
+
+def _says_done(clause: str, label: str) -> bool:
+    """Say whether a clause ends what it names: what stands before the verb, else what stands behind it."""
+    verb = _DONE.search(clause)
+    if verb is None or NOT_YET.search(clause[: verb.start()]):
+        return False
+    if _PART.search(clause) and verb[0].lower() not in _OF_THE_WHOLE:
+        return False
+    before, behind = clause[: verb.start()], clause[verb.end() :]
+    if verb["names"] or not re.search(r"#\d|\b[A-Z]{2,}-\d", before):
+        # “Fixed #12: …”, “Merged PR #41”: what it names stands right behind it.
+        return _names(behind[:40].split(":")[0], label)
+    return _names(before, label)
+
+
+def thread_insights(
+    threads: Sequence[WorkThread],
+    entries: Sequence[Entry],
+    new: Collection[str],
+    related: Sequence[RelatedItem] = (),
+) -> list[Insight]:
+    """Return what to know of threads that new entries go on with: waits, slow ones that ended, open ones."""
+    live = [thread for thread in threads if any(entry.id in new for entry in thread.entries)]
+    ended: dict[str, WorkThread] = {}
+    for each in sorted(live, key=lambda each: -each.span):
+        is_thread = len(each.entries) >= _LEAST_THREAD and each.span and len(roles_of(each.entries)) > 1
+        if each.done is not None and each.done.id in new and is_thread:
+            # An issue and its pull request that one entry ends are one piece of work.
+            ended.setdefault(each.done.id, each)
+    finished = [_finished_insight(each, threads, related) for each in ended.values()]
+    opened = sorted(_open_threads(live, entries, new), key=lambda found: found[0], reverse=True)
+    return [
+        *(
+            _open_insight(thread, waits, entries, related)
+            for _, thread, waits in opened[:_MOST_OPEN]
+            if waits
+        ),
+        *finished[:_MOST_OPEN],
+        *(_open_insight(thread, [], entries, related) for _, thread, waits in opened if not waits),
+    ]
+
+
+def _open_threads(
+    live: Sequence[WorkThread], entries: Sequence[Entry], new: Collection[str]
+) -> Iterator[tuple[tuple[bool, int, str], WorkThread, list[Wait]]]:
+    """Yield the threads of several roles that nothing has ended, with their rank and who waits in them."""
+    known = roles_of(entries)
+    for thread in live:
+        cluster = thread.entries
+        waits = [wait for entry in cluster for wait in read_waits(entry, known)]
+        is_waiting = len({wait.entry.cycle for wait in waits}) >= _LEAST_WAITS
+        is_thread = len(cluster) >= _LEAST_THREAD and len(cycles_of(cluster)) > 1
+        if thread.done or len(roles_of(cluster)) < 2 or not (is_waiting or is_thread):
+            continue
+        # Whatever may have ended it was the last word on it.
+        reports = read_reports(cluster[-1], known)
+        is_last_word = bool(reports) and reports[-1].sign == "ended"
+        if not is_last_word and not (_says_end(cluster[-1]) and not reports):
+            fresh = [entry for entry in cluster if entry.id in new]
+            count = len(fresh)
+            is_known = count < len(cluster) and count < _LEAST_AGAIN
+            # What was told before is told again when there is more to it.
+            if is_known and not is_waiting and not any(read_reports(entry, known) for entry in fresh):
+                continue
+            yield (is_waiting, count, thread.label), thread, waits if is_waiting else []
+
+
+def _says_end(entry: Entry) -> bool:
+    verb = _DONE.search(entry.action)
+    is_part = _PART.search(entry.action) is not None
+    return verb is not None and not is_part and not NOT_YET.search(entry.action[: verb.start()])
+
+
+def topic_of(thread: WorkThread) -> str:
+    """Return in an entry's words what a thread is about: those of its opening, else the first about it."""
+    name = thread.label.rpartition(" ")[2]
+    sentences = [
+        next((text for text in split_sentences(entry) if name in text), entry.action)
+        for entry in thread.entries
+    ]
+    # A sentence that names others too may only mention it.
+    own = [text for text in sentences if len(_LABEL.findall(text)) < 2 or text.find(name) in range(8)]
+    best = next((text for text in own[:3] if _OPENED.search(text)), (*own, sentences[0])[0])
+    said = re.sub(rf"\s?\((?:PR )?{re.escape(name)}\)|^(?:PR |Issue )?{re.escape(name)}:?\s(?=\w)", "", best)
+    said = re.sub(r"^(?:opened|created|started|filed):\s+", "", said)
+    return shorten(said, most=_TOPIC_CHARACTERS) if len(words_of(said)) > 1 else ""
+
+
+def _open_insight(
+    thread: WorkThread, waits: Sequence[Wait], entries: Sequence[Entry], related: Sequence[RelatedItem]
+) -> Insight:
+    """Return an issue of several roles that is still open, with what it is about and its last word."""
+    label, cluster, last = thread.label, thread.entries, thread.entries[-1]
+    topic = topic_of(thread)
+    quiet = max(entry.cycle for entry in entries) - last.cycle
+    state = f"{label} is open since cycle {cluster[0].cycle}"
+    if waits:
+        state = f"{waits[-1].who} waits for {waits[-1].whom} on {label} since cycle {waits[0].entry.cycle}"
+    elif quiet >= _LEFT_CYCLES:
+        state = f"{label} is open and was left in cycle {last.cycle}"
+    best = max(waits, key=lambda wait: len(words_of(wait.entry.action)), default=None)
+    issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
+    return make_insight(
+        cluster,
+        f"{state}: {topic}" if topic and not waits else state,
+        f"Last: {quote_entry(last)}. No entry says that it is done.",
+        describe_wait([best]) if best and waits[-1].entry is not last else "",
+        _describe_trouble(thread),
+        f"Worked on by {describe_roles(cluster)}.",
+        name_related(related, issues),
+        tags=("cross-role",),
+        issues=issues,
+        importance=10 if waits else 9,
+        about=(label,),
+    )
+
+
+def _describe_trouble(thread: WorkThread) -> str:
+    """Quote the last two entries that report an obstacle of the thread, before its last word."""
+    last = thread.done or thread.entries[-1]
+    held = [
+        entry
+        for entry in thread.entries
+        if entry is not last
+        and any(
+            report.sign == "blocked" or (report.sign == "trouble" and entry.type is EntryType.OBSERVATION)
+            for report in read_reports(entry)
+        )
+    ]
+    return f"In the way: {'; '.join(map(quote_entry, held[-2:]))}." if held else ""
+
+
+def _finished_insight(
+    thread: WorkThread, threads: Sequence[WorkThread], related: Sequence[RelatedItem]
+) -> Insight:
+    """Return a thread that has ended: how long it took, through whose hands, and how that compares."""
+    done, cluster, label = thread.done or thread.entries[-1], thread.entries, thread.label
+    before = [entry for entry in cluster if entry.seq <= done.seq]
+    is_pull = label.startswith("PR ")
+    others = [
+        each
+        for each in threads
+        if each.done and each is not thread and each.span and each.label.startswith("PR ") is is_pull
+    ]
+    compared = ""
+    if len(others) >= _LEAST_OTHERS:
+        usual = median(each.span for each in others)
+        told = ", ".join(f"{each.label} {each.span}" for each in others[-_SHOWN:])
+        is_slow = thread.span >= _SLOW * usual
+        compared = f"{'Others were faster' if is_slow else 'Others took'}, in cycles: {told}."
+    topic = topic_of(thread)
+    issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
+    return make_insight(
+        unique_entries((*before, done)),
+        f"{label} took {count_cycles(thread.span)} and was done in cycle {done.cycle}"
+        + (f": {topic}" if topic else ""),
+        f"What ended it: {quote_entry(done)}.",
+        f"It began with {quote_entry(cluster[0])}." if cluster[0] is not done else "",
+        _describe_trouble(thread._replace(entries=before)),
+        f"Worked on by {describe_roles(before)}.",
+        compared,
+        name_related(related, issues),
+        tags=("cross-role", "finished"),
+        issues=issues,
+        about=(label,),
+    )
+
+
+def describe_wait(waits: Sequence[Wait]) -> str:
+    """Return who waits for whom, in the words that say most of what for."""
+    best = max(waits, key=lambda wait: len(words_of(wait.entry.action)))
+    return f"{best.who} waits for {best.whom}: {quote_entry(best.entry)}."
+
+
+def period_insight(
+    threads: Sequence[WorkThread], entries: Sequence[Entry], new: Collection[str], sprint: str = ""
+) -> Insight | None:
+    """Return what was finished in a period; of a sprint that ended also what it leaves open.
+
+    One thing that was finished is in its own entry; two or more are told.
+    """
+    inside = [entry for entry in entries if entry.id in new]
+    done = [each for each in threads if each.done is not None and each.done.id in new]
+    shown: dict[str, list[str]] = {}
+    for each in done:
+        shown.setdefault(each.done.id if each.done else "", []).append(each.label)
+    released = [
+        entry
+        for entry in inside
+        if entry.id not in shown
+        and entry.type is EntryType.ACTION
+        and _RELEASED.search(entry.action)
+        and _says_end(entry)
+        and not any(
+            are_alike(words_of(entry.action), words_of(other.action)) for other in inside if other.id in shown
+        )
+    ]
+    finished = sorted((*(each.done for each in done if each.done), *released), key=lambda entry: entry.seq)
+    # The same words twice are one thing.
+    finished = list({entry.action: entry for entry in finished}.values())
+    if len(finished) < (1 if sprint else 2):
+        return None
+    first, last = inside[0].cycle, inside[-1].cycle
+    names = ", ".join(
+        " and ".join(shown[entry.id]) if entry.id in shown else f"“{shorten(entry.action, most=40)}”"
+        for entry in finished[-_SHOWN:]
+    )
+    spans = ", ".join([f"{each.label} {each.span}" for each in done if each.span][-_SHOWN:])
+    left = [
+        each
+        for each in threads
+        if each.done is None and len(each.entries) >= _LEAST_THREAD and any(e.id in new for e in each.entries)
+        and not _says_end(each.entries[-1])
+    ]  # fmt: skip
+    left.sort(key=lambda each: -len(each.entries))
+    title = f"finished in cycles {first} to {last}: {names}"
+    if sprint:
+        title = f"“{shorten(sprint, most=40)}” ended, finished: {names}"
+    open_ones = "; ".join(f"{each.label} ({topic_of(each) or 'no subject named'})" for each in left[:_SHOWN])
+    return make_insight(
+        finished,
+        shorten(title, most=200),
+        "; ".join(map(quote_entry, finished[-_SHOWN:])) + ".",
+        f"Cycles from the first entry to the end: {spans}." if spans else "",
+        f"Left open: {open_ones}." if sprint and left else "",
+        tags=("finished", "sprint") if sprint else ("finished",),
+        importance=10 if sprint else 9,
+        quoted=[each.entries[-1] for each in left[:_SHOWN]] if sprint else (),
+        about=("sprint",) if sprint else [each.label for each in done],
+    )
