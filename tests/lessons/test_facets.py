@@ -47,3 +47,46 @@ def test_lessons_are_asked_for_by_phase_and_kind_of_failure(bank: Bank) -> None:
     assert (found(phase="typecheck"), found(phase="test")) == ({"m-001"}, {"m-002"})
     assert (found(error="missing_module"), found(error="timeout")) == ({"m-003"}, {"m-002"})
     assert found(text="node suite hypothesis", error="missing_module") == {"m-003"}
+
+
+@pytest.mark.req("A4")
+@pytest.mark.parametrize(
+    ("tool", "names"),
+    [
+        ("bash", {"m-001", "m-002"}),
+        ("Bash", {"m-001", "m-002"}),
+        ("bun", {"m-001"}),
+        ("bun test", {"m-001"}),
+        ("cargo", {"m-002"}),
+        ("edit", {"m-003"}),
+        ("Read", set()),
+        ("bu", set()),
+    ],
+)
+def test_a_tool_is_asked_for_by_the_clients_tool_the_program_or_the_command(
+    bank: Bank, tool: str, names: set[str]
+) -> None:
+    bank.lessons.add("Split the slow suite", tool="bun test")
+    bank.lessons.add("The slow suite needs a release build", tool="cargo")
+    bank.lessons.add("Read the slow suite before an edit", tool="Edit")
+
+    assert {each.short_id for each in bank.lessons.query(Query(tool=tool))} == names
+    assert {each.short_id for each in bank.lessons.page(Query(tool=tool))} == names
+    assert {each.short_id for each in bank.lessons.query(Query(text="slow suite", tool=tool))} == names
+    found = bank.recall(Query(text="slow suite", tool=tool)).hits
+    assert {each.name for each in found} == names
+    told = {each.name for each in bank.brief(tool=tool, preset="reviewer").chosen}
+    assert told == names
+
+
+@pytest.mark.req("A4")
+def test_a_lesson_for_no_provider_is_for_every_one(bank: Bank) -> None:
+    bank.lessons.add("Split the slow suite", provider="claude-code", scope="provider")
+    bank.lessons.add("The slow suite needs node 22")
+    bank.lessons.add("The slow suite runs in the cloud", provider="codex")
+
+    def found(**asked: Any) -> set[str]:
+        return {each.short_id for each in bank.lessons.query(Query(provider="claude-code", **asked))}
+
+    assert found() == found(text="slow suite") == {"m-001", "m-002"}
+    assert found(scope="provider") == {"m-001"}

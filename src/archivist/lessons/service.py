@@ -103,7 +103,7 @@ HEALER = "healer"
 _SHARED_FIELDS = ("category", "scope", "task", "provider", "tool", "domain", "tags", "importance", "severity")
 _MOST_CITED = 20
 MOST_MET = ("-frequency", "-importance", "number")
-_FILTERED = ("scope", "category", "type", "repo", "provider", "tool", "role", "domain")
+_FILTERED = ("scope", "category", "type", "repo", "role", "domain")
 # A text query without a limit: more results than a person reads.
 _TEXT_HITS = 200
 # What an agent may say of a lesson; the bank counts the rest.
@@ -406,9 +406,14 @@ class Lessons(BankService):
                 statuses = self._visible_statuses(query)
                 preset = query.preset or Preset.ARCHIVIST
                 # What only the record tells is looked at afterwards.
-                depth = limit if not (query.phase or query.error or query.task) else _TEXT_HITS
+                is_closer = query.phase or query.error or query.task or query.provider
                 asked = query._replace(
-                    limit=depth, preset=preset, statuses=statuses, kinds=("lesson",), task=""
+                    limit=_TEXT_HITS if is_closer else limit,
+                    preset=preset,
+                    statuses=statuses,
+                    kinds=("lesson",),
+                    task="",
+                    provider="",
                 )
                 hits = self._bank.searches.recall(asked).hits if statuses else ()
                 ids = [hit.id for hit in hits if not query.is_matching or is_match(hit.why.why)]

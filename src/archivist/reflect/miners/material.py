@@ -395,7 +395,7 @@ def make_candidate(
         category=category,
         scope=Scope.TOOL if is_common else Scope.REPO,
         repo=material.project,
-        tool=signature.program if category is Category.TOOL_USAGE else "",
+        tool=signature.program,
         tags=tags(*words, signature.program, signature.error),
         importance=importance(case, has_remedy=bool(remedies) or is_answer),
         events=case.events,
