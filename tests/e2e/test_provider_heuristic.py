@@ -102,7 +102,7 @@ def _write_run(folder: Path, name: str, provider: str, *, has_timed_out: bool) -
     quick: dict[str, object] = {"output": "812 pass 0 fail", "exit_code": 0, "duration_ms": 95_000}
     call = {"kind": "tool_call", "tool": "bash", "text": "bun test", **(slow if has_timed_out else quick)}
     start = f"2026-11-{10 + int(name[1:])}T10:0"
-    events = [
+    events: list[dict[str, object]] = [
         {"kind": "message", "role": "user", "text": f"Get the suite green ({name})"},
         call,
         {"kind": "finish", "name": "failed" if has_timed_out else "success"},

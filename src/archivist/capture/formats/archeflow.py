@@ -76,8 +76,6 @@ class _ReviewedRun(Recorder):
     """What is known of a run while its events are read."""
 
     agent: str = name
-    _findings: int = 0
-    _fixes: int = 0
 
     def __post_init__(self) -> None:
         self._numbers = self.origin.numbers.setdefault(self.run, set())
@@ -98,17 +96,10 @@ class _ReviewedRun(Recorder):
             case EventKind.FINISH:
                 word = str(data.get("status") or data.get("outcome") or "success")
                 self.stated = status_of_word(word) or EpisodeStatus.PARTIAL
-            case EventKind.VERDICT:
-                self._findings += len(event.findings)
-            case EventKind.FIX:
-                self._fixes += 1
         return event if seq == event.seq else replace(event, seq=seq)
 
     def finish(self) -> None:
-        """Sum the run up: its task is from the start event, its status from the completing one."""
-        ended = "Finished" if self.stated else "Not finished"
-        outcome = f"{ended}: {self._findings} findings, {self._fixes} fixes."
-        self.summary = f"{self.task.rstrip('.')}. {outcome}" if self.task else outcome
+        """End the run if an event said that it is complete; what came of it is told by reflection."""
         self.finished = self.finished if self.stated else None
         super().finish()
 
