@@ -198,7 +198,7 @@ _SHELL_ARGUMENTS = ("sessionId", "shellId", "session_id", "shell_id", "terminalI
 _ONLY_SHELL = "terminal"
 # What an episode takes from its recorder as it is.
 _EPISODE_FIELDS = (
-    "parent", "task", "agent", "model", "started", "finished", "summary", "domain", "extra",
+    "parent", "task", "subtask", "agent", "model", "started", "finished", "summary", "domain", "extra",
 )  # fmt: skip
 
 
@@ -221,6 +221,7 @@ class Recorder:
     project: str = ""
     folder: str = ""
     task: str = ""
+    subtask: str = ""
     domain: str = ""
     summary: str = ""
     model: str = ""

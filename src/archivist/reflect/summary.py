@@ -43,7 +43,7 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import TASK_RUNNERS, command_purpose, task_name
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Usage
-from archivist.records.run_words import OUTCOMES
+from archivist.records.run_words import OUTCOMES, TITLE
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
@@ -160,11 +160,9 @@ def summarise_run(
     reviews = list(_review_outcome(events))
     turned = list(_turning_points(reading, checks))
     unsolved = [*_unsolved_failures(reading, checks), *_passing_failures(reading)]
-    outcome = [
-        _opening(episode, turns),
-        *(reviews or [_result(episode, turns, reading, handed_in, unsolved)]),
-    ]
-    outcome += [] if reviews else [_verification(checks)]
+    causes = [*_stated_reasons(events), *unsolved]
+    came_of_it = reviews or [_result(episode, turns, reading, handed_in, causes), _verification(checks)]
+    outcome = [_opening(episode, turns), *came_of_it]
     worked = [*_fixes(events), *turned, *handed_in, *_earlier_reports(turns)]
     if not worked and not any(turn.report for turn in turns):
         worked = _changed_files(reading.acts)
@@ -216,7 +214,8 @@ def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
 def _opening(episode: Episode, turns: Sequence[_Turn]) -> str:
     """Say in one sentence how the run ended and what was asked; an agent's first words are no request."""
     asked = [turn.request for turn in turns if turn.request and not is_errand(turn.request)]
-    first = headline(asked[0]) if asked else headline(episode.task) if is_request(episode.task) else ""
+    task = str(episode.extra.get(TITLE) or episode.task)
+    first = headline(asked[0]) if asked else headline(task) if is_request(task) else ""
     more = len(asked) - 1
     further = f", and {more} further request{'s' if more > 1 else ''}" if more > 0 else ""
     first = _INNER_END.sub("; ", first).rstrip(".!? ")
@@ -228,7 +227,7 @@ def _result(
     turns: Sequence[_Turn],
     reading: RunReading,
     handed_in: list[str],
-    unsolved: Sequence[str],
+    causes: Sequence[str],
 ) -> str:
     """Say in one sentence what came of a run: the agent's report, what it handed in, what it changed.
 
@@ -238,8 +237,8 @@ def _result(
     own = [turn for turn in told if turn.request and not is_errand(turn.request)]
     last = (own or told)[-1] if told else None
     is_reported = last is not None and (last.is_answered or episode.status is EpisodeStatus.SUCCESS)
-    if episode.status is EpisodeStatus.FAILED and unsolved:
-        return _sentence(unsolved[0])
+    if episode.status is EpisodeStatus.FAILED and causes:
+        return _sentence(clip_words(causes[0], _LONGEST_LINE))
     is_asked = any(turn.request for turn in turns)
     said = next((words for event in reversed(last.said) if (words := result(event.text))), "") if last else ""
     if is_asked and is_reported and said and episode.status is not EpisodeStatus.FAILED:
@@ -251,10 +250,17 @@ def _result(
         return f"It changed {_name_files(files, 3)}."
     if is_reported and said and episode.status is not EpisodeStatus.FAILED:
         return said
-    if unsolved:
-        return _sentence(unsolved[0])
+    if causes:
+        return _sentence(causes[0])
     calls = len(reading.acts)
     return f"It made {calls} call{'s' if calls > 1 else ''} and changed nothing." if calls else ""
+
+
+def _stated_reasons(events: Sequence[Event]) -> Iterator[str]:
+    """Yield why the harness says that the run failed; other last words are the agent's."""
+    for event in reversed(events):
+        if event.kind is EventKind.FINISH and event.name == EpisodeStatus.FAILED and event.text:
+            yield headline(event.text)
 
 
 def _sentence(line: str) -> str:
