@@ -301,7 +301,8 @@ def test_a_person_reads_the_account_of_a_run(archivist: Command, project: Path) 
     shown = archivist("episodes", "show", "s-1").out
     headings = ["What worked", "Key decisions", "Left open"]
     assert [line for line in shown.splitlines() if line in headings] == headings
-    assert "tool calls" not in shown
+    assert "tokens in" not in shown
+    assert "efficiency  83% of the tool calls did not fail" in shown
 
 
 def test_words_that_command_their_reader_are_no_part_of_an_account(bank: Bank, tmp_path: Path) -> None:
@@ -445,3 +446,22 @@ def test_a_review_without_an_end_finished_with_its_last_event(archivist: Command
     assert done.code == 0, done.err
     shown = json.loads(archivist("episodes", "show", "r-1", "--json").out)
     assert shown["episode"]["finishedAt"].startswith("2026-04-03T14:0")
+
+
+@pytest.mark.req("A1")
+def test_a_stream_has_tags_and_an_efficiency_that_counts_hidden_failures_and_no_unknown_cost(
+    archivist: Command, project: Path
+) -> None:
+    red = "FAILED tests/test_tax.py::test_rate - assert 19 == 7\n1 failed in 0.11s"
+    calls = [("pytest -q | tail -2", red), ("pytest -q", GOOD)]
+    lines: list[dict[str, Any]] = [{"episode": {"id": "r-1", "provider": "minimal"}}]
+    lines += [
+        {"run": "r-1", "seq": at, "kind": "tool_call", "tool": "Bash", "text": text, "output": output,
+         "exit_code": 0, "time": f"2026-05-01T10:0{at}:00Z"}
+        for at, (text, output) in enumerate(calls)
+    ]  # fmt: skip
+    archivist("init")
+    archivist("run", "finish", str(write_jsonl(project / "r-1.jsonl", lines)))
+    shown = json.loads(archivist("episodes", "show", "r-1", "--json").out)["episode"]
+    assert shown["tags"][:2] == ["minimal", "bash"]
+    assert (shown["usage"]["efficiency"], shown["usage"]["cost_usd"]) == (0.5, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from archivist.store.results import Damage, choose_remedy
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
+# Entries that are read at a time to find a record's last change.
+_PAGE = 500
 # How people name the records whose ids they do not know.
 _LABELS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "fact": lambda plain: f"{plain['category']}/{plain['key']}",
@@ -80,6 +82,16 @@ class Ledger(BankService):
             entries = reader.entries(after=max(0, last - limit), limit=min(limit, max(0, last)))
         actor = self._bank.actor
         return [entry for entry in reversed(entries) if may_see(actor, entry.kind, entry.record)]
+
+    def last_record(self, kind: str, verbs: Collection[str]) -> str:
+        """Return the id of the record of a kind that was last changed by one of these verbs; or nothing."""
+        before = None
+        while entries := self.latest(before=before, limit=_PAGE):
+            for entry in entries:
+                if entry.kind == kind and entry.verb in verbs:
+                    return entry.record
+            before = entries[-1].seq
+        return ""
 
     @writes(Layer.BANK)
     def undo(self, name: str) -> Any:

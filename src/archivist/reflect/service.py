@@ -189,7 +189,7 @@ def reflect(
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
     from archivist.lessons.quarantine import suspicion
-    from archivist.reading.run import read_run, run_tags
+    from archivist.reading.run import read_run
     from archivist.reflect.miners import mine_candidates
     from archivist.reflect.summary import Background, summarise_run
 
@@ -209,7 +209,7 @@ def reflect(
     story = summarise_run(seen.episode, seen.events, reading, background)
     found = bank.reflections.extract(seen.episode.id, domain=domain)
     with bank.transaction():
-        created, updated = _persist(bank, seen, candidates, story, digest, run_tags(reading), looked)
+        created, updated = _persist(bank, seen, candidates, story, digest, reading, looked)
         if is_ageing:
             # Together: the run leaves the queue with its lessons, and nobody would age the bank later.
             _age(bank, run)
@@ -322,10 +322,12 @@ def _persist(
     candidates: Sequence[Candidate],
     story: RunSummary,
     digest: dict[str, Any],
-    run_tags: Sequence[str],
+    reading: RunReading,
     looked: datetime,
 ) -> tuple[list[Lesson], list[Lesson]]:
     """Write the run's account and what it teaches, as one change in the archivist's name."""
+    from archivist.reading.run import run_tags
+
     episode = seen.episode
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
@@ -347,8 +349,10 @@ def _persist(
             earlier = tuple(root_run(writer, each) for each in met_in)
             source = Source.HEALER if episode.kind is EpisodeKind.HEALER_RUN else candidate.source
             dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence, source=source))
-        most = bank.config.reflect.max_memories_per_run
-        kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
+        # However often a run is looked at; what agents suggested or reviewers found is counted apart.
+        made = equals("origin_run", episode.id), equals("provenance", Provenance.MINED)
+        room = max(0, bank.config.reflect.max_memories_per_run - writer.count(Lesson, *made))
+        kept = archivist.lessons.keep_many(dated, sighting, max_created=room)
         created = [each.lesson for each in kept if each.is_new]
         changed = (LessonChange.MET, LessonChange.REFINED)
         updated = [each.lesson for each in kept if each.change in changed]
@@ -365,8 +369,15 @@ def _persist(
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
         is_ours = current.summary in ("", notes_of(current).get("outcome"))
         summary = noted["outcome"] if is_ours else current.summary
-        tags = tuple(dict.fromkeys((*current.tags, *run_tags)))
-        noted_run = replace(current, summary=summary, tags=tags, extra={**current.extra, NOTES: noted})
+        tags = tuple(dict.fromkeys((*current.tags, *run_tags(reading))))
+        usage = current.usage
+        if calls := len(reading.acts):
+            # Reflection also sees the failures that a pipe or a wrapper hides.
+            failed = sum(act.has_failed for act in reading.acts)
+            usage = replace(usage or Usage(), efficiency=round(1 - failed / calls, 3))
+        noted_run = replace(
+            current, summary=summary, tags=tags, usage=usage, extra={**current.extra, NOTES: noted}
+        )
         writer.put(noted_run, "reflect")
     return created, updated
 

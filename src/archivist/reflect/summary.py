@@ -160,7 +160,9 @@ def summarise_run(
     reviews = list(_review_outcome(events))
     turned = list(_turning_points(reading, checks))
     unsolved = [*_unsolved_failures(reading, checks), *_passing_failures(reading)]
-    causes = [*_stated_reasons(events), *unsolved]
+    # A run that succeeded is told by what overcame its failures, another by what was not overcome.
+    is_good = episode.status is EpisodeStatus.SUCCESS
+    causes = turned[:1] if is_good else [*_stated_reasons(events), *unsolved]
     came_of_it = reviews or [_result(episode, turns, reading, handed_in, causes), _verification(checks)]
     outcome = [_opening(episode, turns), *came_of_it]
     worked = [*_fixes(events), *turned, *handed_in, *_earlier_reports(turns)]
@@ -252,7 +254,7 @@ def _result(
         return said
     if causes:
         return _sentence(causes[0])
-    calls = len(reading.acts)
+    calls = 0 if episode.status is EpisodeStatus.SUCCESS else len(reading.acts)
     return f"It made {calls} call{'s' if calls > 1 else ''} and changed nothing." if calls else ""
 
 

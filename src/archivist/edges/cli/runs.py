@@ -153,12 +153,14 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
 
 
 @options.bank_command()
-@click.option("--run", "run_id", metavar="ID", default="", help="The run that passed; the latest by default.")
+@click.option(
+    "--run", "run_id", metavar="ID", default="", help="The run that passed; the last that came in by default."
+)
 def decay(bank: Bank, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
     from archivist.edges import views
 
-    run_id = run_id or next((each.id for each in bank.runs.episodes(limit=20) if each.action is None), "")
+    run_id = run_id or bank.ledger.last_record("episode", ("capture", "reflect"))
     aged = bank.lessons.decay(run_id)
     was = "" if aged.was_counted else " (this run was counted before, or is not an own one)"
     return Answer(
