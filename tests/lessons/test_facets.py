@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from archivist import Bank
 from archivist.recall.query import Query
+from archivist.records import Episode
 from tests.conftest import TickingClock
 
 
@@ -80,13 +82,27 @@ def test_a_tool_is_asked_for_by_the_clients_tool_the_program_or_the_command(
 
 
 @pytest.mark.req("A4")
-def test_a_lesson_for_no_provider_is_for_every_one(bank: Bank) -> None:
+def test_a_provider_has_the_lessons_for_it_and_those_that_its_runs_met(bank: Bank) -> None:
+    met: Any = {"runs": ("r-1",)}
+    with bank.transaction() as writer:
+        writer.put(Episode(id="r-1", provider="claude-code"), "capture")
+        writer.put(Episode(id="r-2", provider="codex"), "capture")
     bank.lessons.add("Split the slow suite", provider="claude-code", scope="provider")
-    bank.lessons.add("The slow suite needs node 22")
-    bank.lessons.add("The slow suite runs in the cloud", provider="codex")
+    bank.lessons.add("The slow suite needs node 22", **met)
+    bank.lessons.add("The slow suite runs in the cloud", provider="codex", **met)
+    bank.lessons.add("The slow suite is for others")
 
     def found(**asked: Any) -> set[str]:
         return {each.short_id for each in bank.lessons.query(Query(provider="claude-code", **asked))}
 
     assert found() == found(text="slow suite") == {"m-001", "m-002"}
     assert found(scope="provider") == {"m-001"}
+
+
+@pytest.mark.req("A4")
+def test_a_folder_is_given_as_a_text_and_a_query_comes_from_the_package(tmp_path: Path) -> None:
+    import archivist
+
+    with Bank.open(str(tmp_path), create=True, folder=str(tmp_path)) as bank:
+        bank.lessons.add("Split the suite", tool="bun test")
+        assert len(bank.lessons.query(archivist.Query(tool="bash"))) == 1

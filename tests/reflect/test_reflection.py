@@ -394,6 +394,7 @@ def test_live_messages_tell_of_a_reflection(bank: Bank, tmp_path: Path) -> None:
     assert {"memories_added", "memory_highlight", "reflection_complete"} <= set(kinds)
     added = next(message for message in heard if message.type == "memories_added")
     assert (added.data["run"], added.data["count"]) == ("s-1", 1)
+    assert {message.data["session"] for message in heard} == {"s-1", "s-2", "s-3"}
     highlights = [message.data["scenario"] for message in heard if message.type == "memory_highlight"]
     assert "pattern_detected" in highlights
 

@@ -499,14 +499,14 @@ class Runs(BankService):
         from archivist.reading.timeline import EventOutline
         from archivist.records import Event, EventKind
 
-        fields = ("seq", "time", "kind", "role", "tool", "text", "is_error")
+        fields = ("seq", "time", "kind", "role", "tool", "text", "is_error", "exit_code")
         with self._bank.reading() as reader:
             rows = reader.select_fields(Event, fields, equals("run", run), order=("seq",))
         return [
             EventOutline(
-                seq, from_text(time) if time else None, EventKind(kind), role, tool, text, bool(error)
+                seq, from_text(time) if time else None, EventKind(kind), role, tool, text, bool(error or code)
             )
-            for seq, time, kind, role, tool, text, error in rows
+            for seq, time, kind, role, tool, text, error, code in rows
         ]
 
     @reads(Layer.RUNS)

@@ -404,5 +404,7 @@ def _sighting_evidence(candidate: Candidate, sighting: Sighting) -> Evidence:
         episodes=(sighting.run,),
         sessions=(sighting.session,) if sighting.session else (),
         trajectories=sighting.trajectories,
+        # A run's trajectory is known by the name of its log.
+        logs=sighting.trajectories,
         events=candidate.events,
     )

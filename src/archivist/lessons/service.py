@@ -34,7 +34,7 @@ from archivist.lessons.candidate import (
     clean_lesson_text,
     derive_tags,
 )
-from archivist.lessons.evidence_service import require_support, resolve_evidence
+from archivist.lessons.evidence_service import met_with, require_support, resolve_evidence
 from archivist.lessons.facets import facet_conditions, score_record
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
@@ -462,7 +462,8 @@ class Lessons(BankService):
         conditions: list[Condition] = [
             equals(field, value) for field in _FILTERED if (value := getattr(query, field))
         ]
-        conditions += facet_conditions(query, task_runs(reader, query.task) if query.task else ())
+        runs = task_runs(reader, query.task) if query.task else ()
+        conditions += facet_conditions(query, runs, met_with(reader, query.provider))
         if actor.kind is ActorKind.AGENT:
             is_by_itself = (equals("provenance", Provenance.SUGGESTED), equals("brought_by", actor.name))
             conditions.append(any_of((equals("is_waiting", 0),), is_by_itself))

@@ -197,7 +197,8 @@ def reflect(
     run = clean_name(run)
     seen = load_context(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
-    bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
+    session = seen.episode.session
+    bank.announce(messages.REFLECTION_START, run=run, session=session, scenario=why.value)
     reading = read_run(seen.episode, seen.events, suspicion=suspicion)
     digest = {**reading.digest, "asked": _typed_requests(reading)}
     candidates = gate.admit_candidates(
@@ -332,23 +333,7 @@ def _persist(
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         sighting = make_sighting(bank, writer, episode)
-        dated = []
-        for candidate in candidates:
-            # Whoever brings a log can write into it what its user typed.
-            if candidate.type is LessonType.PREFERENCE and not sighting.is_own_run:
-                continue
-            met_in = [
-                each
-                for each in seen.related
-                if candidate.key in _failures(notes_of(each)) or each.id in candidate.earlier_runs
-            ]
-            shown = [_failures(notes_of(each)).get(candidate.key, {}).get("events") or () for each in met_in]
-            evidence = Evidence(
-                episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
-            )
-            earlier = tuple(root_run(writer, each) for each in met_in)
-            source = Source.HEALER if episode.kind is EpisodeKind.HEALER_RUN else candidate.source
-            dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence, source=source))
+        dated = list(_cite_earlier(writer, seen, candidates, sighting))
         # However often a run is looked at; what agents suggested or reviewers found is counted apart.
         made = equals("origin_run", episode.id), equals("provenance", Provenance.MINED)
         room = max(0, bank.config.reflect.max_memories_per_run - writer.count(Lesson, *made))
@@ -382,6 +367,29 @@ def _persist(
     return created, updated
 
 
+def _cite_earlier(
+    writer: Writer, seen: ReflectionContext, candidates: Sequence[Candidate], sighting: Sighting
+) -> Iterator[Candidate]:
+    """Yield candidates with the earlier runs of the project that met the same."""
+    is_healer = seen.episode.kind is EpisodeKind.HEALER_RUN
+    for candidate in candidates:
+        # Whoever brings a log can write into it what its user typed.
+        if candidate.type is LessonType.PREFERENCE and not sighting.is_own_run:
+            continue
+        met_in = [
+            each
+            for each in seen.related
+            if candidate.key in _failures(notes_of(each)) or each.id in candidate.earlier_runs
+        ]
+        shown = [_failures(notes_of(each)).get(candidate.key, {}).get("events") or () for each in met_in]
+        evidence = Evidence(
+            episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
+        )
+        earlier = tuple(root_run(writer, each) for each in met_in)
+        source = Source.HEALER if is_healer else candidate.source
+        yield replace(candidate, earlier_runs=earlier, evidence=evidence, source=source)
+
+
 def notes_of(episode: Episode) -> dict[str, Any]:
     """Return what reflection noted about a run."""
     notes = episode.extra.get(NOTES)
@@ -408,8 +416,9 @@ def _failures(digest: dict[str, Any]) -> dict[str, Any]:
 
 def _announce_result(bank: Bank, done: Reflection, episode: Episode) -> None:
     added = len(done.created)
+    about = {"run": done.run, "session": episode.session, "scenario": done.scenario.value}
     if added:
-        bank.announce(messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
+        bank.announce(messages.MEMORIES_ADDED, **about, count=added)
     told = [
         lesson
         for lesson in (*done.created, *done.updated)
@@ -421,15 +430,14 @@ def _announce_result(bank: Bank, done: Reflection, episode: Episode) -> None:
             scenario = Scenario.PATTERN_DETECTED if is_pattern else done.scenario
             bank.announce(
                 messages.MEMORY_HIGHLIGHT,
+                **about | {"scenario": scenario.value},
                 lesson=lesson.short_id,
                 summary=lesson.summary,
                 importance=lesson.importance,
-                scenario=scenario.value,
             )
     bank.announce(
         messages.REFLECTION_COMPLETE,
-        run=done.run,
-        scenario=done.scenario.value,
+        **about,
         created=added,
         updated=len(done.updated),
     )
