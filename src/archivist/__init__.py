@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.errors import ArchivistError
+    from archivist.recall.query import Query
     from archivist.records import Actor, Episode, Event, Finding, Lesson
 
 __version__ = "0.1.0"
-__all__ = ["Actor", "ArchivistError", "Bank", "Episode", "Event", "Finding", "Lesson", "__version__"]
+__all__ = ["Actor", "ArchivistError", "Bank", "Episode", "Event", "Finding", "Lesson", "Query", "__version__"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,5 +20,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    home = {"Bank": "bank", "ArchivistError": "errors"}.get(name, "records")
+    home = {"Bank": "bank", "ArchivistError": "errors", "Query": "recall.query"}.get(name, "records")
     return getattr(import_module(f"{__name__}.{home}"), name)

@@ -201,7 +201,7 @@ class Bank:
         config: Config | None = None,
         clock: Clock = system_clock,
         ids: IdSource = new_id,
-        folder: Path | None = None,
+        folder: str | Path | None = None,
     ) -> Bank:
         """Open the bank of a project folder (or a bank's file), making it when the folder has none.
 
@@ -233,7 +233,15 @@ class Bank:
         else:
             store = _open_file(file, settings, create=create)
         who = actor or Actor(ActorKind.HUMAN)
-        return cls(store, path=file, actor=who, config=settings, clock=clock, ids=ids, folder=folder)
+        return cls(
+            store,
+            path=file,
+            actor=who,
+            config=settings,
+            clock=clock,
+            ids=ids,
+            folder=Path(folder) if folder else None,
+        )
 
     @classmethod
     @contextmanager

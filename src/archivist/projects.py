@@ -349,6 +349,10 @@ class RunNumbers:
         # What an import says about runs elsewhere lies below the first run.
         return numbers[0] - 1 if len(numbers) == unseen_runs else len(numbers) - unseen_runs
 
+    def unseen_from(self, project: str, unseen_runs: int) -> int:
+        """Return the `unseen_from` of a lesson that exactly so many runs of its project have not met."""
+        return self.due_from(project, unseen_runs) if unseen_runs else self._reader.run_count()
+
     def count_unseen(self, lesson: Lesson) -> int:
         """Return how many runs of its project have not met a lesson since it was last seen."""
         if lesson.repo not in self._known:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
+from archivist.audit.period import AuditPeriod
 from archivist.records import Effect, Following, Verdict
 from tests.conftest import Command
-from tests.samples import WHEN
+from tests.samples import WHEN, run_lines, write_jsonl
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def test_the_report_is_a_table_with_a_legend(judged: Path, archivist: Command) -
     assert ": yes, memory helped. " in answer
     assert head.split("  ")[0] == "ID"
     assert first.split()[:7] == ["m-001", "40", "37", "3", "0", "0", "0"]
-    for cell in ("92% (80% to 97%)", "8%/100%", "+92%", "helps", "keep", "Run `make check`"):
+    for cell in ("92% (80% to 97%)", "37/3 (12.3)", "8%/100%", "+92%", "helps", "keep", "Run `make check`"):
         assert cell in first
     assert [line.split()[0] for line in rest] == ["2026-04", "all"]
     assert ran.err.count("\n") == 1
@@ -60,6 +61,8 @@ def test_the_report_is_also_json_an_image_and_of_one_lesson(judged: Path, archiv
     (line,) = told["lessons"]
     assert (line["told"], line["helpful"], line["ineffective"], line["followed"]) == (40, 37, 3, 40)
     assert (line["lift"]["verdict"], line["lift"]["runs_needed"]) == ("helps", 0)
+    documented = {"helpful": 37, "ineffective": 3, "ratio": pytest.approx(37 / 3)}
+    assert line["effectiveness"] == told["total"]["effectiveness"] == documented
     assert line["lift"]["low"] < line["lift"]["difference"] < line["lift"]["high"]
     assert [each["lesson"] for each in line["periods"]] == ["1-20", "21-40", "41-50"]
     assert told["total"]["share"] == pytest.approx(37 / 40)
@@ -70,3 +73,16 @@ def test_the_report_is_also_json_an_image_and_of_one_lesson(judged: Path, archiv
     untold = archivist("audit", "report", "--lesson", "m-002", cwd=judged)
     assert (untold.code, untold.out) == (0, "")
     assert archivist("audit", "report", "--lesson", "m-009", cwd=judged).code == 3
+
+
+@pytest.mark.req("F9")
+def test_findings_are_the_failures_of_a_bank_of_reviews(archivist: Command, project: Path) -> None:
+    assert archivist("init").code == 0
+    found = [{"description": f"Missing null checks in handler {at}", "severity": "BUG"} for at in range(3)]
+    for number in range(2):
+        lines = run_lines(f"r{number}", *found[number:])
+        archivist("run", "finish", str(write_jsonl(project / f"r{number}.jsonl", lines)))
+    with Bank.open(project, create=False) as bank:
+        answer = bank.audits.audit_report(AuditPeriod(since=WHEN)).answer
+    assert answer is not None
+    assert answer.change.failures == 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from archivist import Bank
 from archivist.records import Provenance, Status
 from tests.samples import lesson
@@ -21,3 +23,15 @@ def test_a_cut_summary_ends_with_what_to_do(bank: Bank) -> None:
     text = bank.brief(repo="shop", fence=False).text
     assert "(the installed wrapt is too old): `pip install 'wrapt>=1.14'` (seen 2x)" in text
     assert "IF " not in text
+
+
+@pytest.mark.req("F5")
+def test_an_approved_lesson_of_a_file_stands_in_the_documents_format(bank: Bank) -> None:
+    made = lesson(
+        "told", summary="Voice drifts in monologues", runs=("a", "b", "c"), origin="sage", confirmed=True,
+        status=Status.ACTIVE, provenance=Provenance.IMPORTED, domain="writing",
+    )  # fmt: skip
+    with bank.transaction() as writer:
+        writer.put(made, "import")
+    text = bank.brief(domain="writing").text
+    assert text == "## Known Issues (from past runs)\n- Voice drifts in monologues [seen 3x, sage]\n"

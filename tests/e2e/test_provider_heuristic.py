@@ -91,6 +91,61 @@ def test_a_provider_that_times_out_where_another_does_well_is_steered(archivist:
     assert "claude-code-told" not in after["runs"]
 
 
+def _write_run(folder: Path, name: str, provider: str, *, has_timed_out: bool) -> Path:
+    """Write a run that calls `bun test` once."""
+    log = folder / f"{name}.jsonl"
+    slow: dict[str, object] = {
+        "output": "Command timed out after 2m 0.0s",
+        "exit_code": 143,
+        "duration_ms": 120_000,
+    }
+    quick: dict[str, object] = {"output": "812 pass 0 fail", "exit_code": 0, "duration_ms": 95_000}
+    call = {"kind": "tool_call", "tool": "bash", "text": "bun test", **(slow if has_timed_out else quick)}
+    start = f"2026-11-{10 + int(name[1:])}T10:0"
+    events: list[dict[str, object]] = [
+        {"kind": "message", "role": "user", "text": f"Get the suite green ({name})"},
+        call,
+        {"kind": "finish", "name": "failed" if has_timed_out else "success"},
+    ]
+    lines: list[dict[str, object]] = [
+        {"episode": {"id": name, "project": "mill", "provider": provider, "kind": "subagent_run"}}
+    ]
+    lines += [{"run": name, "seq": at, "time": f"{start}{at}:00Z", **each} for at, each in enumerate(events)]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return log
+
+
+@pytest.mark.req("A12", "A18")
+def test_a_subagents_query_by_tool_and_tag_names_the_time_out_and_offers_no_slow_command(
+    archivist: Command, tmp_path: Path
+) -> None:
+    repo = tmp_path / "mill"
+    repo.mkdir()
+    assert archivist("init", cwd=repo).code == 0
+    runs = {"c1": True, "m1": False, "c2": True, "m2": False, "c3": True}
+    providers = {"c": "claude-code", "m": "minimal"}
+    logs = [
+        _write_run(tmp_path, name, providers[name[0]], has_timed_out=is_slow)
+        for name, is_slow in runs.items()
+    ]
+    _learn(archivist, repo, *logs)
+
+    def told(provider: str, *more: str) -> str:
+        words = ("brief", "--for", "subagent", "--repo", "mill", "--provider", provider, *more)
+        return archivist(*words, cwd=repo).out
+
+    for more in (("--tool", "bash", "--tag", "timeout"), ("--tool", "bun"), ()):
+        brief = told("claude-code", *more)
+        assert "`bun test` timed out 3 times with claude-code" in brief
+        assert "Commands here" not in brief
+    for more in (("--tool", "bash", "--tag", "timeout"), (), ("--max", "9", "--budget", "2000")):
+        brief = told("minimal", *more)
+        assert "timed out" not in brief
+        assert "Commands here: test `bun test`" in brief
+    issues = archivist("brief", "--provider", "minimal", "--format", "known-issues", cwd=repo).out
+    assert "timed out" not in issues
+
+
 @pytest.mark.req("A18")
 def test_a_command_that_is_too_slow_for_everybody_is_no_providers_quirk(
     archivist: Command, repo: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
+from archivist.exchange.files import LessonFormat
 from archivist.records import Event
 from tests.banks import fresh_bank
 from tests.conftest import Command
-from tests.samples import agent_log
+from tests.samples import MISSING_MODULE, agent_log
 
 
 def _log(path: Path, run: str, output: str) -> Path:
@@ -82,3 +83,25 @@ def test_erasing_reaches_the_exported_events(archivist: Command, project: Path) 
     assert "Marmalade" not in path.read_text()
     assert archivist("erase", "r-2", "--yes").code == 0
     assert {json.loads(line)["run"] for line in path.read_text().splitlines()} == {"r-1"}
+
+
+@pytest.mark.req("A3")
+def test_an_export_comes_back_without_loss(tmp_path: Path) -> None:
+    with fresh_bank(tmp_path / "one") as bank:
+        for number, project in enumerate(("billing", "other", "billing", "other", "other", "billing")):
+            # Only the first two runs meet the failure, so that later ones count as unseen.
+            calls = (
+                MISSING_MODULE if number < 2 else [("make", "built", False), ("pytest -q", "1 passed", False)]
+            )
+            log = agent_log(tmp_path / f"{number}.jsonl", calls, session=f"s-{number}", project=project)
+            bank.runs.finish(log)
+        bank.exchange.export(tmp_path / "out", shape=LessonFormat.REFLECTIVE)
+    lines = [json.loads(line) for line in (tmp_path / "out" / "lessons.jsonl").read_text().splitlines()]
+    assert sorted(line["runsSinceLastSeen"] for line in lines) == [2, 2]
+    assert all(line["evidence"]["runLogPaths"] for line in lines)
+    with fresh_bank(tmp_path / "two") as other:
+        files = [each for each in (tmp_path / "out").iterdir() if each.stat().st_size]
+        other.exchange.import_files(sorted(files), is_approved=True)
+        other.exchange.export(tmp_path / "back", shape=LessonFormat.REFLECTIVE)
+    for path in (tmp_path / "out").iterdir():
+        assert (tmp_path / "back" / path.name).read_text() == path.read_text()

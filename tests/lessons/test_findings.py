@@ -147,3 +147,43 @@ def test_ten_runs_that_do_not_see_a_lesson_take_one_count(
     assert _lessons(archivist, project)[0]["frequency"] == 2
     archivist("decay", "--run", "later-9", cwd=project)
     assert _lessons(archivist, project)[0]["frequency"] == 1
+
+
+@pytest.mark.req("F6")
+def test_decay_takes_the_run_that_was_extracted_last_also_without_times(
+    archivist: Command, project: Path
+) -> None:
+    archivist("init", cwd=project)
+    found = {"description": "Missing null checks in handlers", "severity": "BUG"}
+    for run in ("r1", "r2", "r3"):
+        lines = run_lines(run, *([found] if run == "r1" else []))
+        bare = [{key: value for key, value in line.items() if key != "ts"} for line in lines]
+        archivist("extract", str(write_jsonl(project / f"{run}.jsonl", bare)), cwd=project)
+        aged = json.loads(archivist("decay", "--json", cwd=project).out)
+        assert (aged["run"], aged["was_counted"]) == (run, True)
+    (lesson,) = json.loads(archivist("lessons", "list", "--json", cwd=project).out)["lessons"]
+    assert lesson["runs_since_last_seen"] == 2
+
+
+@pytest.mark.req("F3")
+def test_a_bad_finding_is_named_and_its_verdict_is_read(archivist: Command, project: Path) -> None:
+    archivist("init", cwd=project)
+    findings: list[dict[str, Any]] = [
+        {"description": "Missing null checks in handlers", "severity": "high"},
+        {"severity": "bug"},
+        {"description": "Timeline contradicts the first chapter", "severity": "medium"},
+        {"description": "Spacing is uneven", "severity": "nit"},
+        {"description": "Names differ", "severity": "low"},
+        {"description": "Broken", "severity": "whatever"},
+    ]
+    log = write_jsonl(project / "r1.jsonl", run_lines("r1", *findings))
+    done = archivist("extract", str(log), "--json", cwd=project)
+    # As for every log of which something was left out.
+    assert done.code == 7
+    shown = json.loads(done.out)
+    assert {(each["severity"], each["summary"]) for each in shown["lessons"]} == {
+        ("bug", "Missing null checks in handlers"),
+        ("warning", "Timeline contradicts the first chapter"),
+    }
+    assert "finding 2: description: missing" in done.err
+    assert "finding 6" in done.err

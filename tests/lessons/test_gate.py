@@ -44,12 +44,14 @@ def _admit(*candidates: Candidate) -> list[Candidate]:
 
 
 @pytest.mark.req("A10")
-def test_evidence_must_resolve_and_little_things_are_dropped() -> None:
+def test_evidence_must_resolve_and_little_things_make_no_new_lesson() -> None:
     assert _admit(CANDIDATE) == [CANDIDATE]
     assert _admit(replace(CANDIDATE, events=("r1#99",))) == []
     assert _admit(replace(CANDIDATE, events=())) == []
     assert _admit(replace(CANDIDATE, summary="  ")) == []
-    assert _admit(replace(CANDIDATE, importance=0.2)) == []
+    assert _admit(replace(CANDIDATE, importance=0.2)) == [
+        replace(CANDIDATE, importance=0.2, is_known_only=True)
+    ]
 
 
 @pytest.mark.req("A10")

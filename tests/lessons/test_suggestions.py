@@ -112,3 +112,15 @@ def test_secrets_and_our_own_briefs_stay_out(agent: Bank) -> None:
 def test_a_lesson_without_words_is_refused(agent: Bank) -> None:
     with pytest.raises(InputError, match="needs words"):
         _add(agent, " \n ")
+
+
+@pytest.mark.req("A10")
+def test_what_is_said_again_with_another_mark_is_the_same_lesson(bank: Bank, agent: Bank) -> None:
+    first = bank.lessons.add("Run the type checker before committing")
+    again = bank.lessons.add("run the type checker before committing!")
+    assert again.id == first.id
+    assert bank.lessons.add("Run type checker before committing").id == first.id
+    assert bank.lessons.add("Run the type checker after committing").id != first.id
+    assert bank.lessons.add("Use port 8080").id != bank.lessons.add("Use port 8081").id
+    told = agent.lessons.suggest("Restart the broker before each test").lesson
+    assert agent.lessons.suggest("Restart the broker before each test!").lesson.id == told.id

@@ -66,6 +66,12 @@ def test_a_command_that_only_failed_is_no_advice() -> None:
     assert unsupported_reason("`npm test` fails", EVENTS[:1]) == ""
 
 
+@pytest.mark.req("A19")
+def test_a_command_in_a_rules_condition_is_no_advice() -> None:
+    assert unsupported_reason("IF running `npm test` fails THEN ask", EVENTS[:1]) == ""
+    assert "and worked" in unsupported_reason("IF it fails THEN run `npm test`", EVENTS[:1])
+
+
 def test_what_a_replaced_lesson_said_needs_no_event() -> None:
     claim = "Run `make db-reset` before `npm test`"
     assert unsupported_reason(claim, EVENTS)

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from archivist.bank import Bank
+from archivist.capture.service import CaptureOverrides
 from archivist.reading.statements import choices, headline, is_errand, is_request, left_open, report
 from archivist.recall.query import Query
+from archivist.records import EpisodeStatus
 from archivist.reflect.summary import RunSummary
 from tests.commands import Command
 from tests.samples import run_lines, write_jsonl
@@ -88,9 +90,8 @@ def test_an_account_says_what_was_asked_what_turned_it_what_was_decided_and_what
 ) -> None:
     story = _tax_session(tmp_path / "s-1.jsonl").account(bank)
     assert story.outcome == (
-        "Succeeded: The reduced tax rate is wrong for books. Fix it, and 1 further request. Prices are now"
-        " rounded once, in `total`. The import of old invoices is not yet covered by a test."
-        " At the end `pytest` passed."
+        "Succeeded: The reduced tax rate is wrong for books; Fix it, and 1 further request. Prices are now"
+        " rounded once, in `total`. At the end `pytest` passed."
     )
     turned, committed, first = story.worked
     assert turned == (
@@ -300,7 +301,8 @@ def test_a_person_reads_the_account_of_a_run(archivist: Command, project: Path) 
     shown = archivist("episodes", "show", "s-1").out
     headings = ["What worked", "Key decisions", "Left open"]
     assert [line for line in shown.splitlines() if line in headings] == headings
-    assert "tool calls" not in shown
+    assert "tokens in" not in shown
+    assert "efficiency  83% of the tool calls did not fail" in shown
 
 
 def test_words_that_command_their_reader_are_no_part_of_an_account(bank: Bank, tmp_path: Path) -> None:
@@ -360,4 +362,106 @@ def test_what_reviewers_found_is_what_failed(archivist: Command, project: Path) 
         "What failed\n  - guardian found: Missing null checks\n  - guardian found: Naming is uneven\n"
         in shown
     )
-    assert "Docs are stale" not in shown
+    assert "guardian found: Docs are stale" not in shown
+    assert "What worked\n  - fixed: Docs are stale\n" in shown
+    assert "The review found 3 issues, the worst by guardian: Missing null checks. 1 was fixed" in shown
+
+
+@pytest.mark.req("A8")
+def test_an_announcement_or_a_remark_is_no_outcome(bank: Bank, tmp_path: Path) -> None:
+    session = Session(tmp_path / "s-1.jsonl")
+    session.agent("I'll call issue_ready to get the first issue and begin working.")
+    session.bash("git log --oneline", "1a2b3c4 Start")
+    assert session.account(bank).outcome == "Aborted. It made 1 call and changed nothing."
+
+    session = Session(tmp_path / "s-2.jsonl", "s-2")
+    session.user("Keep the numbers of old invoices.")
+    session.edit("src/tax.py", "RATE = 19", "RATE = 7")
+    session.agent("Hmm, I deleted too many lines. Perhaps the test is wrong.")
+    assert session.account(bank).outcome == (
+        "Succeeded: Keep the numbers of old invoices. It changed `src/tax.py`."
+    )
+
+    session = Session(tmp_path / "s-3.jsonl", "s-3")
+    session.user("$(cat tmp/task.txt)")
+    session.user('{"tool": "x", "input": {"a": 1}}')
+    session.agent("The reduced rate of all books is now 7 %. It took a while. The table was wrong.")
+    assert session.account(bank).outcome == "Succeeded. The reduced rate of all books is now 7 %."
+
+
+@pytest.mark.req("A8")
+def test_a_failed_run_is_told_by_what_failed_and_not_by_what_its_agent_claims(
+    bank: Bank, tmp_path: Path
+) -> None:
+    session = Session(tmp_path / "s-1.jsonl")
+    session.user("Fix the reduced tax rate.")
+    session.edit("src/tax.py", "RATE = 19", "RATE = 8")
+    session.bash("pytest tests -q", BAD, failed=True)
+    session.agent("The patch looks good! I fixed the reduced rate in the table of rates.")
+    session.account(bank)
+    failed = CaptureOverrides(status=EpisodeStatus.FAILED)
+    bank.runs.capture_file(session.path, overrides=failed)
+    story = bank.reflect("s-1").account
+    assert story.outcome.startswith("Failed: Fix the reduced tax rate. `pytest` failed once")
+    assert "good" not in story.outcome
+
+
+@pytest.mark.req("A8")
+def test_a_wrapper_that_was_left_out_is_not_said_to_fail_in_the_end(bank: Bank, tmp_path: Path) -> None:
+    session = Session(tmp_path / "s-1.jsonl")
+    session.user("Fix the reduced tax rate.")
+    session.bash("rtk bun run test", "error: unrecognized subcommand 'bun'", failed=True)
+    session.bash("bun run test", "12 pass\n0 fail")
+    session.agent("The reduced rate is now read from the table of rates.")
+    story = session.account(bank)
+    assert story.outcome.endswith("At the end `bun run test` passed.")
+    assert not any("rtk" in line for line in story.failed)
+
+
+@pytest.mark.req("A8")
+def test_decisions_are_choices_and_not_descriptions_or_complaints(bank: Bank, tmp_path: Path) -> None:
+    session = Session(tmp_path / "s-1.jsonl")
+    session.user("Show the display name.")
+    session.agent("I'll read the table instead of the callers, since two of them cache it.")
+    session.edit("src/tax.py", "RATE = 19", "RATE = 8")
+    session.agent(
+        "The modal showed the raw name instead of the display name. The issue is that it was cached."
+    )
+    session.user("I don't see the button, it only logs the score.")
+    session.agent("The button is now shown below the score, in both views.")
+    assert session.account(bank).decisions == (
+        "I'll read the table instead of the callers, since two of them cache it",
+    )
+
+
+@pytest.mark.req("A1")
+def test_a_review_without_an_end_finished_with_its_last_event(archivist: Command, project: Path) -> None:
+    lines = [
+        {**line, "ts": f"2026-04-03T14:0{at}:00Z"}
+        for at, line in enumerate(run_lines("r-1", {"description": "Missing null checks", "severity": "BUG"}))
+        if line["type"] != "run.complete"
+    ]
+    archivist("init")
+    done = archivist("run", "finish", str(write_jsonl(project / "r-1.jsonl", lines)))
+    assert done.code == 0, done.err
+    shown = json.loads(archivist("episodes", "show", "r-1", "--json").out)
+    assert shown["episode"]["finishedAt"].startswith("2026-04-03T14:0")
+
+
+@pytest.mark.req("A1")
+def test_a_stream_has_tags_and_an_efficiency_that_counts_hidden_failures_and_no_unknown_cost(
+    archivist: Command, project: Path
+) -> None:
+    red = "FAILED tests/test_tax.py::test_rate - assert 19 == 7\n1 failed in 0.11s"
+    calls = [("pytest -q | tail -2", red), ("pytest -q", GOOD)]
+    lines: list[dict[str, Any]] = [{"episode": {"id": "r-1", "provider": "minimal"}}]
+    lines += [
+        {"run": "r-1", "seq": at, "kind": "tool_call", "tool": "Bash", "text": text, "output": output,
+         "exit_code": 0, "time": f"2026-05-01T10:0{at}:00Z"}
+        for at, (text, output) in enumerate(calls)
+    ]  # fmt: skip
+    archivist("init")
+    archivist("run", "finish", str(write_jsonl(project / "r-1.jsonl", lines)))
+    shown = json.loads(archivist("episodes", "show", "r-1", "--json").out)["episode"]
+    assert shown["tags"][:2] == ["minimal", "bash"]
+    assert (shown["usage"]["efficiency"], shown["usage"]["cost_usd"]) == (0.5, None)

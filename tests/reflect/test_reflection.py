@@ -394,6 +394,7 @@ def test_live_messages_tell_of_a_reflection(bank: Bank, tmp_path: Path) -> None:
     assert {"memories_added", "memory_highlight", "reflection_complete"} <= set(kinds)
     added = next(message for message in heard if message.type == "memories_added")
     assert (added.data["run"], added.data["count"]) == ("s-1", 1)
+    assert {message.data["session"] for message in heard} == {"s-1", "s-2", "s-3"}
     highlights = [message.data["scenario"] for message in heard if message.type == "memory_highlight"]
     assert "pattern_detected" in highlights
 
@@ -423,8 +424,20 @@ def test_at_most_so_many_lessons_are_made_of_a_run(
         ("cargo pilot task get d-004", "Exit code 2\nerror: unrecognized subcommand 'get'", True),
         ("cargo pilot task show d-004", "d-004 open", False),
     ]
-    done = bank.reflect(_capture(bank, tmp_path, "s-1", [*MISSING_MODULE, *variant]))
-    assert len(done.created) == expected
+    run = _capture(bank, tmp_path, "s-1", [*MISSING_MODULE, *variant])
+    assert len(bank.reflect(run).created) == expected
+    # Looking again makes no more of them.
+    bank.reflect(run)
+    assert len(bank.lessons.query(Query())) == expected
+
+
+@pytest.mark.req("A10")
+def test_a_known_lesson_is_met_again_below_the_least_importance(bank: Bank, tmp_path: Path) -> None:
+    bank.reflect(_capture(bank, tmp_path, "s-1"))
+    bank.config = Config(reflect=ReflectRules(min_importance_to_persist=1.0))
+    done = bank.reflect(_capture(bank, tmp_path, "s-2"))
+    assert done.created == ()
+    assert [lesson.frequency for lesson in done.updated] == [2]
 
 
 def test_a_brief_for_a_task_tells_what_its_project_met(bank: Bank, tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ class ReportRow:
     `told` counts the runs that were given it. It was `helpful`, `ineffective`, `ignored` or `not_needed` in
     them, and in the `unknown` rest nobody can tell. `followed` and `not_followed` count what runs did with
     it, `failed_though` those that followed it and still failed, `failed_heedless` those that did not follow
-    it and failed. `periods` are its months, or every 20 runs when there are few months.
+    it and failed. `not_found_again` and `found_again` count the cross-run document's verdicts, helpful and
+    ineffective. `periods` are its months, or every 20 runs when there are few months.
     """
 
     lesson: str
@@ -56,6 +57,8 @@ class ReportRow:
     not_followed: int = 0
     failed_though: int = 0
     failed_heedless: int = 0
+    not_found_again: int = 0
+    found_again: int = 0
     lift: Lift = NO_LIFT
     periods: tuple[ReportRow, ...] = ()
 
@@ -73,6 +76,11 @@ class ReportRow:
     def share(self) -> float | None:
         """Return the share of the judged runs in which it helped, or None while they are too few."""
         return self.helpful / self.judged_count if self.judged_count >= LEAST_CASES else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Return the document's ratio of helpful to ineffective runs; None while none was ineffective."""
+        return self.not_found_again / self.found_again if self.found_again else None
 
     @property
     def posterior(self) -> Posterior:
@@ -151,6 +159,7 @@ def _make_row(
     effects = Counter(verdict.effect for verdict in verdicts)
     following = Counter(verdict.following for verdict in verdicts)
     failed = Counter(verdict.following for verdict in verdicts if verdict.failed)
+    documented = Counter(verdict.effectiveness for verdict in verdicts)
     # Advice for after the failure has not failed because the failure came.
     failed_though = sum(
         verdict.following is Following.FOLLOWED and verdict.effect is Effect.INEFFECTIVE
@@ -171,6 +180,8 @@ def _make_row(
         not_followed=following[Following.IGNORED],
         failed_though=failed_though,
         failed_heedless=failed[Following.IGNORED],
+        not_found_again=documented[Effect.HELPFUL.value],
+        found_again=documented[Effect.INEFFECTIVE.value],
         lift=_compare_arms(verdicts, share),
         periods=_periods(verdicts, share) if has_periods else (),
     )

@@ -82,13 +82,14 @@ def source_marks(lesson: Lesson) -> list[str]:
 
 
 def _known_issue(each: BriefedLesson) -> str:
+    """Return the document's line; where an approved lesson came from is told elsewhere."""
     lesson = each.lesson
     seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {lesson.frequency}x"
     marks = [
         seen,
         lesson.origin or lesson.source.value,
         *([each.mark] if each.mark else []),
-        *source_marks(lesson),
+        *(source_marks(lesson) if lesson.is_waiting else []),
     ]
     return f"{_clean_line(lesson.summary)} [{', '.join(marks)}]"
 

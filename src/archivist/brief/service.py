@@ -28,7 +28,7 @@ from archivist.brief.select import (
 from archivist.brief.works import NO_HABITS, Habits, find_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
-from archivist.records import Lesson, LessonType, Provenance, Status
+from archivist.records import Category, Lesson, LessonType, Provenance, Status
 from archivist.service import BankService
 from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, not_equals, one_of
 from archivist.store.results import TextQuery
@@ -236,7 +236,10 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
     """Return why a lesson was not even weighed for a request."""
     if lesson.status is Status.QUARANTINED or lesson.is_waiting:
         return "waits for approval"
+    from archivist.reading.tool_names import find_matching_tools
+
     fits = [getattr(lesson, name) in (word, "") for name, word in _asked_facets(request).items()]
+    fits.append(not request.tool or not lesson.tool or bool(find_matching_tools(request.tool, [lesson.tool])))
     fits.append(not request.domain or lesson.domain in (request.domain, GENERAL))
     if not all(fits) or (request.tags and lesson.tags and not {*request.tags} & {*lesson.tags}):
         return "for another domain, role, provider, tool or tag"
@@ -255,7 +258,7 @@ def _count_runs(lesson: Lesson) -> str:
 
 
 def _asked_facets(request: BriefRequest) -> dict[str, str]:
-    facets = {"role": request.role, "provider": request.provider, "tool": request.tool}
+    facets = {"role": request.role, "provider": request.provider}
     return {name: word for name, word in facets.items() if word}
 
 
@@ -315,18 +318,26 @@ def _select_known_issues(
         equals("is_waiting", 0),
         one_of("repo", (project, "")),
     ]
-    fitting = _audience_conditions(request.audience)
-    if request.domain:
-        fitting.append(one_of("domain", (request.domain, GENERAL)))
-    if fitting:
-        conditions.append(any_of(fitting, (at_least("frequency", rules.always_at_frequency),)))
     offered: list[BriefedLesson] = []
     for source in sources:
         with source.reading() as reader:
+            fitting = _audience_conditions(reader, request.audience)
+            if request.domain:
+                fitting.append(one_of("domain", (request.domain, GENERAL)))
+            often = (at_least("frequency", rules.always_at_frequency),)
             lessons = reader.select(
-                Lesson, *conditions, order=("-frequency", "number"), limit=rules.max_lessons
+                Lesson,
+                *conditions,
+                *([any_of(fitting, often)] if fitting else ()),
+                order=("-frequency", "number"),
+                limit=rules.max_lessons,
             )
-        offered += [_mark_source(bank, source, lesson) for lesson in lessons]
+            timeouts = _find_timeouts(reader, (project, ""), request.provider)
+        offered += [
+            _mark_source(bank, source, lesson)
+            for lesson in lessons
+            if not _is_of_others(lesson, timeouts, request.provider)
+        ]
     live, stale = _drop_stale(bank, drop_contradicted(offered))
     live.sort(key=lambda each: (-each.lesson.frequency, not each.is_own, each.lesson.number))
     chosen = live[: rules.max_lessons]
@@ -354,13 +365,19 @@ def _join_lessons(own: list[BriefedLesson], others: list[BriefedLesson]) -> list
     return [*(each for each in own if (each.lesson.signature or each.lesson.summary) not in same), *others]
 
 
-def _audience_conditions(audience: BriefRequest) -> list[Condition]:
+def _audience_conditions(reader: Reader, audience: BriefRequest) -> list[Condition]:
     """Return the conditions that keep what is for this role, provider and tool, and what is for none.
 
     A lesson with tags must have one of those asked for.
     """
     wanted = _asked_facets(audience).items()
     conditions: list[Condition] = [one_of(field, (word, "")) for field, word in wanted]
+    if audience.tool:
+        from archivist.reading.tool_names import find_matching_tools
+
+        rows = reader.select_fields(Lesson, ("tool",), not_equals("tool", ""))
+        tools = find_matching_tools(audience.tool, (str(tool) for (tool,) in rows))
+        conditions.append(one_of("tool", (audience.tool, *tools, "")))
     if audience.tags:
         has_tag = ((contains_item("tags", tag),) for tag in audience.tags)
         conditions.append(any_of(*has_tag, (equals("tags", "[]"),)))
@@ -388,13 +405,12 @@ def _select_for_project(
         lessons, chances = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
-        habits = reader.get_cached(
-            ("habits", project),
-            lambda: find_habits(reader, names_of(reader, project)),
-            kinds=_HABITS_OF,
-        )
+        names = names_of(reader, project)
+        habits = reader.get_cached(("habits", project), lambda: find_habits(reader, names), kinds=_HABITS_OF)
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
+        timeouts = _find_timeouts(reader, names, request.provider)
+    lessons = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, request.provider)]
     offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.
@@ -416,7 +432,7 @@ def _select_for_project(
     left += [LeftLesson(each, _OVERCOME) for each in map(BriefedLesson, lessons) if each not in offered]
     chosen, unfitting = rank(shown, rules=rules)
     room = rules.budget_tokens
-    habits = _leave_told(habits, chosen)
+    habits = _leave_told(_leave_slow(habits, timeouts, request.provider), chosen)
     if request.preset == BriefPreset.SUBAGENT:
         habits = habits._replace(fails=())
     habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
@@ -462,6 +478,50 @@ def _is_overcome(lesson: Lesson, habits: Habits) -> bool:
     if not lesson.signature or lesson.remedies or lesson.confirmed:
         return False
     return habits.is_overcome(lesson.signature, lesson.tags)
+
+
+def _find_timeouts(reader: Reader, names: Sequence[str], provider: str) -> dict[str, set[str]]:
+    """Return the commands of a project that time out with one provider where another does well.
+
+    Each has the names of those providers. Without a provider nobody asks.
+    """
+    if not provider:
+        return {}
+    rows = reader.select_fields(
+        Lesson,
+        ("signature", "provider", "tool"),
+        one_of("repo", names),
+        equals("category", Category.PROVIDER_QUIRK),
+        one_of("status", (Status.ACTIVE, Status.CANDIDATE)),
+        contains_item("tags", "timeout"),
+    )
+    found: dict[str, set[str]] = {}
+    for signature, name, command in rows:
+        # Of the models of one provider the lesson itself tells.
+        if f"|provider:{name}:" in signature:
+            found.setdefault(command, set()).add(name)
+    return found
+
+
+def _is_of_others(lesson: Lesson, timeouts: dict[str, set[str]], provider: str) -> bool:
+    """Say whether a lesson warns of a time-out that other providers have and this one has not."""
+    family = lesson.signature.partition("|")[2]
+    return any(
+        provider not in slow and family.startswith(f"timeout:{command}:")
+        for command, slow in timeouts.items()
+    )
+
+
+def _leave_slow(habits: Habits, timeouts: dict[str, set[str]], provider: str) -> Habits:
+    """Leave out commands that time out with this provider; a part of what is slow may do well."""
+    slow = [command for command, names in timeouts.items() if provider in names]
+    works = (
+        each
+        for each in habits.works
+        if each.purpose == "one test"
+        or not any(f"{each.command} ".startswith(f"{command} ") for command in slow)
+    )
+    return habits._replace(works=tuple(works)) if slow else habits
 
 
 def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
@@ -581,7 +641,11 @@ def _project_lessons(
     runs = reader.select_fields(Episode, ("id", "finished"), *own_runs)
     ended = sorted((str(time), str(run)) for run, time in runs if time)
     # What nobody here vouches for is told to no run.
-    conditions = (one_of("repo", (*names, "")), equals("is_waiting", 0), *_audience_conditions(audience))
+    conditions = (
+        one_of("repo", (*names, "")),
+        equals("is_waiting", 0),
+        *_audience_conditions(reader, audience),
+    )
     finished = [time for time, _ in ended]
     lessons = _top_lessons(reader, conditions, finished)
     strays = {lesson.id for lesson in lessons if lesson.signature and not lesson.repo} if project else set()

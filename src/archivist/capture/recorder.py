@@ -169,17 +169,18 @@ def read_usage(
         input_tokens=count(given.get(input_tokens)),
         output_tokens=count(given.get(output_tokens)),
         cached_tokens=count(given.get(cached_tokens)),
-        cost_usd=as_float(given.get(cost)) or 0.0,
+        cost_usd=as_float(given.get(cost)),
     )
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:
     """Return what two parts of a run used together."""
+    costs = [each.cost_usd for each in (one, other) if each.cost_usd is not None]
     return Usage(
         input_tokens=one.input_tokens + other.input_tokens,
         output_tokens=one.output_tokens + other.output_tokens,
         cached_tokens=one.cached_tokens + other.cached_tokens,
-        cost_usd=one.cost_usd + other.cost_usd,
+        cost_usd=sum(costs) if costs else None,
         extra=one.extra,
     )
 
@@ -198,7 +199,7 @@ _SHELL_ARGUMENTS = ("sessionId", "shellId", "session_id", "shell_id", "terminalI
 _ONLY_SHELL = "terminal"
 # What an episode takes from its recorder as it is.
 _EPISODE_FIELDS = (
-    "parent", "task", "agent", "model", "started", "finished", "summary", "domain", "extra",
+    "parent", "task", "subtask", "agent", "model", "started", "finished", "summary", "domain", "extra",
 )  # fmt: skip
 
 
@@ -221,6 +222,7 @@ class Recorder:
     project: str = ""
     folder: str = ""
     task: str = ""
+    subtask: str = ""
     domain: str = ""
     summary: str = ""
     model: str = ""
@@ -410,8 +412,10 @@ class Recorder:
         for event, outcome in self._waiting.values():
             self._close(event, outcome)
         self._waiting.clear()
-        spent = replace(self.spent, cost_usd=round(self.spent.cost_usd, 6))
-        if spent != Usage() and self._calls:
+        spent = self.spent
+        if spent.cost_usd is not None:
+            spent = replace(spent, cost_usd=round(spent.cost_usd, 6))
+        if self._calls:
             spent = replace(spent, efficiency=round(1 - self._failed_calls / self._calls.total(), 3))
         self.add_facts(maker=self.maker)
         same: dict[str, Any] = {name: getattr(self, name) for name in _EPISODE_FIELDS}

@@ -499,14 +499,14 @@ class Runs(BankService):
         from archivist.reading.timeline import EventOutline
         from archivist.records import Event, EventKind
 
-        fields = ("seq", "time", "kind", "role", "tool", "text", "is_error")
+        fields = ("seq", "time", "kind", "role", "tool", "text", "is_error", "exit_code")
         with self._bank.reading() as reader:
             rows = reader.select_fields(Event, fields, equals("run", run), order=("seq",))
         return [
             EventOutline(
-                seq, from_text(time) if time else None, EventKind(kind), role, tool, text, bool(error)
+                seq, from_text(time) if time else None, EventKind(kind), role, tool, text, bool(error or code)
             )
-            for seq, time, kind, role, tool, text, error in rows
+            for seq, time, kind, role, tool, text, error, code in rows
         ]
 
     @reads(Layer.RUNS)
@@ -649,6 +649,7 @@ class Runs(BankService):
         self, episode: Episode, domain: str, global_bank: Bank | None, *, is_named_only: bool
     ) -> FinishedRun:
         from archivist.capture.results import FinishedRun
+        from archivist.clock import from_text
         from archivist.lessons.standing import AgeingResult
         from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, scenario_of
 
@@ -659,7 +660,12 @@ class Runs(BankService):
             # reports no trouble.
             status = EpisodeStatus.SUCCESS if is_named_only else EpisodeStatus.PARTIAL
         with bank.transaction() as writer:
-            episode = replace(episode, status=status, finished=episode.finished or bank.now())
+            finished = episode.finished
+            if finished is None and not is_named_only:
+                # A log without an end stopped with its last event, whenever it is read.
+                times = writer.select_fields("event", ("time",), equals("run", episode.id))
+                finished = max((from_text(time) for (time,) in times if time), default=None)
+            episode = replace(episode, status=status, finished=finished or bank.now())
             writer.put(episode, "capture")
             events = writer.count("event", equals("run", episode.id))
         if is_named_only and not events:

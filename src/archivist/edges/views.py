@@ -465,6 +465,11 @@ def report_row_view(row: ReportRow) -> View:
     lift, (lift_low, lift_high) = row.lift, row.lift.interval or (None, None)
     return {
         **_pick(row, counts),
+        "effectiveness": {
+            "helpful": row.not_found_again,
+            "ineffective": row.found_again,
+            "ratio": row.ratio,
+        },
         "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
         "lift": {
             **asdict(lift.arms),

@@ -146,9 +146,9 @@ def event_lines(reader: Reader) -> Iterator[dict[str, object]]:
 
 
 def without_risky_cures(batch: ImportBatch) -> ImportBatch:
-    """Return a batch whose runs note no risky cures, and no command that works: a file proves none."""
+    """Return a batch whose runs note no risky cures; which commands work only own runs tell."""
     episodes = [
-        replace(episode, extra={**episode.extra, NOTES: {**drop_risky_cures(notes), "works": []}})
+        replace(episode, extra={**episode.extra, NOTES: drop_risky_cures(notes)})
         if isinstance(notes := episode.extra.get(NOTES), dict)
         else episode
         for episode in batch.episodes

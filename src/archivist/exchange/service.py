@@ -228,9 +228,11 @@ class Exchange(BankService):
                     other = derived_id("words", lesson.id, *lesson_words(lesson))
                     number, lesson = 0, replace(lesson, id=other, status=Status.CANDIDATE)
                 read.append((number, lesson))
-                yield candidate_of(lesson, number=number, runs_since=imported.runs_since)
+                since = sighting.run_count - numbers.unseen_from(lesson.repo, imported.runs_since)
+                yield candidate_of(lesson, number=number, runs_since=since)
 
-        # The episodes are in by now: lessons say how many runs did not meet them.
+        # The episodes are in by now: lessons say how many runs of their project did not meet them.
+        numbers = projects.RunNumbers(writer)
         sighting = self._sighting(writer, Provenance.IMPORTED, is_accepted=is_approved)
         kept = self._bank.lessons.keep_many(read_candidates(), sighting)
         return [(*line, each) for line, each in zip(read, kept, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from archivist.store.results import Damage, choose_remedy
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
+# Entries that are read at a time to find a record's last change.
+_PAGE = 500
 # How people name the records whose ids they do not know.
 _LABELS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "fact": lambda plain: f"{plain['category']}/{plain['key']}",
@@ -103,6 +105,16 @@ class Ledger(BankService):
                         words = _NAMED_OTHERWISE.get(kind)
                         found[name] = words(record) if words else text_of(kind, record)
         return found
+
+    def last_record(self, kind: str, verbs: Collection[str]) -> str:
+        """Return the id of the record of a kind that was last changed by one of these verbs; or nothing."""
+        before = None
+        while entries := self.latest(before=before, limit=_PAGE):
+            for entry in entries:
+                if entry.kind == kind and entry.verb in verbs:
+                    return entry.record
+            before = entries[-1].seq
+        return ""
 
     @writes(Layer.BANK)
     def undo(self, name: str) -> Any:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from archivist.errors import InputError, NotFoundError
 from archivist.lessons.support import unsupported_reason
 from archivist.records import Episode, Event, Evidence, Lesson
-from archivist.store.filters import any_of, one_of
+from archivist.store.filters import any_of, equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.store.protocol import Reader
 
 # 2,000 events of 2 kB are searched in 0.4 s; a claim about a longer run cites single events.
 _MOST_EVENTS = 2_000
@@ -49,3 +51,12 @@ def require_support(bank: Bank, text: str, names: Sequence[str], older: Sequence
             f"its evidence does not support it: {reason}",
             hint="name only what the cited events show; cite the call that failed and the one that worked",
         )
+
+
+def met_with(reader: Reader, provider: str) -> list[str]:
+    """Return the lessons for no provider that runs of one met; none when none is named."""
+    if not provider:
+        return []
+    runs = {str(run) for (run,) in reader.select_fields(Episode, ("id",), equals("provider", provider))}
+    rows = reader.select_fields(Lesson, ("id", "runs"), equals("provider", "")) if runs else ()
+    return [str(name) for name, met in rows if not runs.isdisjoint(json.loads(met))]

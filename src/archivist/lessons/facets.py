@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from archivist.store.filters import Condition, any_of, contains_item, contains_text, equals, not_equals
+from archivist.store.filters import (
+    Condition,
+    any_of,
+    contains_item,
+    contains_text,
+    equals,
+    not_equals,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from archivist.config import RecallRules
@@ -16,14 +24,21 @@ if TYPE_CHECKING:
 _DAY_S = 86_400
 
 
-def facet_conditions(query: Query, runs_of_task: Sequence[str] = ()) -> Iterator[Condition]:
-    """Yield the conditions on tags, task, phase, kind of error and repository.
+def facet_conditions(
+    query: Query, runs_of_task: Sequence[str] = (), met_by_provider: Sequence[str] = ()
+) -> Iterator[Condition]:
+    """Yield the conditions on tags, tool, provider, task, phase, kind of error and repository.
 
-    A task has the lessons that are for it and those that its runs met. A lesson's phase is in the name of its
-    command or in its tags, its error in its signature or in its tags.
+    A task has the lessons that are for it and those that its runs met, and so has a provider; the ids of the
+    latter are given. A lesson's phase is in the name of its command or in its tags, its error in its
+    signature or in its tags.
     """
     if query.tags:
         yield any_of(*((contains_item("tags", tag),) for tag in query.tags))
+    if query.tool:
+        yield one_of("tool", dict.fromkeys((query.tool, *query.matching_tools)))
+    if query.provider:
+        yield any_of((equals("provider", query.provider),), (one_of("id", met_by_provider),))
     if query.task:
         met_in = ((contains_item("runs", run),) for run in runs_of_task)
         yield any_of((equals("task", query.task),), *met_in)

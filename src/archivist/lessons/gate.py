@@ -111,7 +111,10 @@ def _fuzzy_ratio(first: str, second: str) -> float:
 def admit_candidates(
     candidates: Sequence[Candidate], events: Set[str], *, least_importance: float
 ) -> list[Candidate]:
-    """Return the mined candidates that may become lessons, cleaned, the most important first."""
+    """Return the mined candidates that may become lessons, cleaned, the most important first.
+
+    One below the least importance makes no new lesson, but counts where its lesson is known.
+    """
     cleaner = Cleaner()
     admitted = [
         clean_candidate(replace(candidate, importance=min(1.0, max(0.0, candidate.importance))), cleaner)
@@ -120,7 +123,10 @@ def admit_candidates(
     ]
     # Suspicious candidates come last: a run keeps few lessons, and they must not displace harmless ones.
     admitted.sort(key=lambda candidate: (bool(lesson_suspicion(candidate)), -candidate.importance))
-    return [candidate for candidate in drop_duplicates(admitted) if candidate.importance >= least_importance]
+    return [
+        candidate if candidate.importance >= least_importance else replace(candidate, is_known_only=True)
+        for candidate in drop_duplicates(admitted)
+    ]
 
 
 def comparable_lessons(candidate: Candidate, lessons: Iterable[Lesson]) -> list[Lesson]:
@@ -398,5 +404,7 @@ def _sighting_evidence(candidate: Candidate, sighting: Sighting) -> Evidence:
         episodes=(sighting.run,),
         sessions=(sighting.session,) if sighting.session else (),
         trajectories=sighting.trajectories,
+        # A run's trajectory is known by the name of its log.
+        logs=sighting.trajectories,
         events=candidate.events,
     )

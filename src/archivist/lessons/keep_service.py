@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb, is_hidden_from, may, may_change
 from archivist.capture.clean import Cleaner
+from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 # How many of the best text matches a suggestion is compared with; a twin shares most of its words.
 _COMPARED = 20
+# Words without which a statement says the same. Code is compared as it stands: `-x` is not `x`.
+_FILLERS = frozenset(("a", "an", "the", "please"))
+_WORD = lazy_pattern(r"`[^`]*`|[\w'/.@-]*\w|[^\w\s.!?,;:…\"“”()]")
 # The same words for another place are another lesson.
 _PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domain")
 
@@ -49,6 +53,11 @@ def _is_believed_wish(lesson: Lesson) -> bool:
 def _holds_all_words(candidate: Candidate, lesson: Lesson) -> bool:
     names = ("summary", "rule", "detail", "tags")
     return all(getattr(lesson, name) in ("", (), getattr(candidate, name)) for name in names)
+
+
+def _plain_words(text: str) -> list[str]:
+    """Return the words of a statement in order, without marks, case and articles."""
+    return [word for word in _WORD.findall(text.casefold()) if word not in _FILLERS]
 
 
 class LessonGate:
@@ -116,12 +125,13 @@ class LessonGate:
         sighting, provenance = self._sighting, self._sighting.provenance
         is_from_file = provenance in (Provenance.IMPORTED, Provenance.SHARED)
         candidate = clean_candidate(candidate, self._cleaner, is_exact=is_from_file)
+        may_create = may_create and not candidate.is_known_only
         if candidate.origin == MODEL_ORIGIN and provenance is Provenance.MINED:
             return self._keep_of_model(candidate, may_create=may_create)
         known = self._find_twin(candidate)
         if known is None:
             draft = gate.draft_lesson(candidate, sighting)
-            if not may_create or candidate.is_known_only:
+            if not may_create:
                 return KeptLesson(draft, LessonChange.DROPPED)
             draft = gate.believe_imported(draft, None) if is_from_file else draft
             lesson = self._put_new(draft, candidate.number, self._verb)
@@ -298,29 +308,36 @@ class LessonGate:
         return lesson if is_told else None
 
     def _find_by_words_and_place(self, candidate: Candidate) -> Lesson | None:
-        """Return the live lesson that says exactly the same for the same place."""
+        """Return the live lesson that says the same for the same place; marks and articles do not count."""
         if candidate.given & FIXED_FIELDS:
             return None
-        for lesson in self._writer.select(Lesson, equals("summary", candidate.summary), order=("number",)):
+        same = self._writer.select(Lesson, equals("summary", candidate.summary), order=("number",))
+        words = _plain_words(candidate.summary)
+        like = [lesson for lesson in self._search_like(candidate) if _plain_words(lesson.summary) == words]
+        for lesson in (*same, *sorted(like, key=lambda each: each.number)):
             is_same_place = all(getattr(lesson, name) == getattr(candidate, name) for name in _PLACE)
             if lesson.status.is_live and is_same_place:
                 return lesson
         return None
+
+    def _search_like(self, candidate: Candidate) -> list[Lesson]:
+        """Return the lessons that share most words with a candidate, the best first."""
+        query = TextQuery(tuple(sorted(keywords(candidate.summary))))
+        # What waits is hidden from searches, but said again it is the same.
+        only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),), with_hidden=True)
+        hits = self._writer.search(query, search_filter=only_lessons, limit=_COMPARED) if query.words else []
+        documents = self._writer.indexed_documents([hit.place for hit in hits])
+        found: Mapping[str, Lesson] = self._writer.records(
+            "lesson", [documents[hit.place].record for hit in hits]
+        )
+        return list(found.values())
 
     def _find_by_likeness(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson that says the same; an agent need not name the repository or the provider.
 
         One that is hidden from it is the same only if it has no word more: the answer would tell that word.
         """
-        query = TextQuery(tuple(sorted(keywords(candidate.summary))))
-        # What waits is hidden from searches, but said again it is the same.
-        only_lessons = SearchFilter(groups=((scope_token("kind", "lesson"),),), with_hidden=True)
-        hits = self._writer.search(query, search_filter=only_lessons, limit=_COMPARED)
-        documents = self._writer.indexed_documents([hit.place for hit in hits])
-        found: Mapping[str, Lesson] = self._writer.records(
-            "lesson", [documents[hit.place].record for hit in hits]
-        )
-        lessons = [lesson for lesson in found.values() if lesson.status.is_live]
+        lessons = [lesson for lesson in self._search_like(candidate) if lesson.status.is_live]
         if lesson_suspicion(candidate):
             # Suspicious words must not join a live lesson; quarantined ones are not in the text index.
             lessons = [lesson for lesson in lessons if not may_change(self._sighting.actor, lesson)]

@@ -34,7 +34,7 @@ from archivist.lessons.candidate import (
     clean_lesson_text,
     derive_tags,
 )
-from archivist.lessons.evidence_service import require_support, resolve_evidence
+from archivist.lessons.evidence_service import met_with, require_support, resolve_evidence
 from archivist.lessons.facets import facet_conditions, score_record
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
@@ -103,7 +103,7 @@ HEALER = "healer"
 _SHARED_FIELDS = ("category", "scope", "task", "provider", "tool", "domain", "tags", "importance", "severity")
 _MOST_CITED = 20
 MOST_MET = ("-frequency", "-importance", "number")
-_FILTERED = ("scope", "category", "type", "repo", "provider", "tool", "role", "domain")
+_FILTERED = ("scope", "category", "type", "repo", "role", "domain")
 # A text query without a limit: more results than a person reads.
 _TEXT_HITS = 200
 # What an agent may say of a lesson; the bank counts the rest.
@@ -406,9 +406,14 @@ class Lessons(BankService):
                 statuses = self._visible_statuses(query)
                 preset = query.preset or Preset.ARCHIVIST
                 # What only the record tells is looked at afterwards.
-                depth = limit if not (query.phase or query.error or query.task) else _TEXT_HITS
+                is_closer = query.phase or query.error or query.task or query.provider
                 asked = query._replace(
-                    limit=depth, preset=preset, statuses=statuses, kinds=("lesson",), task=""
+                    limit=_TEXT_HITS if is_closer else limit,
+                    preset=preset,
+                    statuses=statuses,
+                    kinds=("lesson",),
+                    task="",
+                    provider="",
                 )
                 hits = self._bank.searches.recall(asked).hits if statuses else ()
                 ids = [hit.id for hit in hits if not query.is_matching or is_match(hit.why.why)]
@@ -457,7 +462,8 @@ class Lessons(BankService):
         conditions: list[Condition] = [
             equals(field, value) for field in _FILTERED if (value := getattr(query, field))
         ]
-        conditions += facet_conditions(query, task_runs(reader, query.task) if query.task else ())
+        runs = task_runs(reader, query.task) if query.task else ()
+        conditions += facet_conditions(query, runs, met_with(reader, query.provider))
         if actor.kind is ActorKind.AGENT:
             is_by_itself = (equals("provenance", Provenance.SUGGESTED), equals("brought_by", actor.name))
             conditions.append(any_of((equals("is_waiting", 0),), is_by_itself))

@@ -30,6 +30,7 @@ _TURN = lazy_pattern(
     r"|instead)\b",
     re.IGNORECASE,
 )
+_CONDITION = lazy_pattern(r"\bIF\b.*?\bTHEN\b", re.DOTALL)
 _SENTENCE_END = lazy_pattern(r"[.;!?](?:\s|$)")
 # How far back the word that decides may be.
 _REACH = 160
@@ -68,7 +69,11 @@ def names_in(text: str) -> list[str]:
 def advised_code(text: str) -> list[str]:
     """Return the commands and settings that a text tells its reader to use, by the words before each."""
     found = []
+    # What a rule is about stands in its condition, whatever the words: IF running `x` fails THEN …
+    conditions = [condition.span() for condition in _CONDITION.finditer(text)]
     for span in CODE.finditer(text):
+        if any(start <= span.start() < end for start, end in conditions):
+            continue
         sentence = _SENTENCE_END.split(CODE.sub("", text[: span.start()])[-_REACH:])[-1]
         turns = list(_TURN.finditer(sentence))
         if turns and turns[-1]["advice"]:
@@ -121,14 +126,14 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
         event
         for event in calls
         # Behind a pipe a call that failed ends well.
-        if not event.is_error
+        if not (event.is_error or event.exit_code)
         and not (lesson.detail and lesson.detail in event.output)
         and any(_carries_out(event, remedy) for remedy in lesson.remedies)
     ]
     # Of the runs that met it, one that overcame it shows most.
     runs = {event.run for event in shown}
     failed = max(
-        (event for event in calls if event.is_error),
+        (event for event in calls if event.is_error or event.exit_code),
         key=lambda event: (event.run in runs, event.run, event.seq),
         default=None,
     )

@@ -560,7 +560,7 @@ def _digest(
             file for file in edited_files(reading.acts, episode) if suspicion and not suspicion(file, "")
         ],
         "duration_s": max(0.0, duration.total_seconds()) if duration else 0.0,
-        "cost_usd": usage.cost_usd if usage else 0.0,
+        "cost_usd": (usage.cost_usd if usage else None) or 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
     }
 

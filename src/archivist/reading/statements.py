@@ -16,7 +16,10 @@ _SHORTEST_REPORT = 30
 _MOST_LINES = 400
 
 # Commands of a client, and turns that a client or a harness wrote.
-_NO_REQUEST = lazy_pattern(r"\s*(?:/[\w:-]+\s*\Z|<|\[Request interrupted|Caveat: )")
+# An unexpanded `$(cat …)` and a JSON value name no request either.
+_NO_REQUEST = lazy_pattern(
+    r"\s*(?:/[\w:-]+\s*\Z|<|\[Request interrupted|Caveat: |\$\([^)\n]*\)\s*\Z|[{\[]\s*[\"{])"
+)
 # Requests that send an agent on, and decide nothing.
 _ERRAND = lazy_pattern(
     r"\W*(?:(?:ok(?:ay)?|yes|yep|no|sure|thanks?|thank you|great|good|nice|perfect|please|and|now|then"
@@ -94,15 +97,36 @@ _NOTHING_OPEN = lazy_pattern(
     re.IGNORECASE,
 )
 _BINDS = lazy_pattern(
-    r"\b(?:must|should|shouldn't|needs? to|never|always|don['\u2019]?t|do not|only|instead|rather|prefer"
-    r"|use|keep|leave"
-    r"|avoid|no need|not|without|make sure|ensure)\b",
+    r"\b(?:must|should|shouldn't|needs? to|never|always|don['\u2019]?t|do not|instead|rather than|prefer"
+    r"|use|keep|leave|avoid|no need|without|make sure|ensure)\b",
     re.IGNORECASE,
 )
+# A complaint says what is wrong, not how it is to be.
+_COMPLAINS = lazy_pattern(
+    r"\b(?:i (?:don['\u2019]?t|do not|can['\u2019]?t|still) (?:see|get|have)"
+    r"|doesn['\u2019]?t (?:work|show)|error|warnings?|fails?|bugged|broken)\b",
+    re.IGNORECASE,
+)
+# That something is one way instead of another describes it; who chose makes it a decision.
 _CHOSEN = lazy_pattern(
-    r"\broot cause\b|\binstead of\b|\brather than\b|\b(?:i|we) (?:decided|chose|opted|kept|left)\b"
-    r"|\bdeliberately\b"
-    r"|\bon purpose\b|\btrade-?off\b|\bthe (?:real |actual )?(?:cause|reason|problem|issue) (?:is|was)\b",
+    r"\broot cause\b|\b(?:i|we) (?:have |had |also )?(?:decided|chose|opted|kept|left|went with)\b"
+    r"|\b(?:i|we)(?:['\u2019](?:ll|ve|m)| will| am| have)?\b[^.;]{0,140}\b(?:instead of|rather than)\b"
+    r"|\bi(?:['\u2019]ll| will|['\u2019]m going to) [^.;]{0,140}\binstead\b"
+    r"|\A(?:use|used|keep|kept|chose|leave|left|moved|changed|swapped|replaced|switched)\b[^.;]{0,140}"
+    r"\b(?:instead of|rather than)\b"
+    r"|\b(?:best|simplest|cleanest|right|better|safest) (?:approach|option|fix|solution|way)\b[^.;]{0,60}"
+    r"\b(?:is|was|would be)\b"
+    r"|\bdeliberately\b|\bon purpose\b|\btrade-?off\b",
+    re.IGNORECASE,
+)
+# What an agent thinks aloud while it works: no outcome.
+_REMARK = lazy_pattern(
+    r"(?:h+m+|a+h+|oh|oops|wait|actually|interesting|however|but|unfortunately|i see|i notice|i can|i need"
+    r"|i think|i['\u2019]m (?:ready|claude)|(?:it |this )?(?:looks|seems) (?:like|that)|it looks"
+    r"|there(?:['\u2019]s| is| are)"
+    r"|(?:the|my|this) (?:patch|diff|output|file|script|issue|error)(?: file)?"
+    r" (?:looks?|is|are|was|seems?|shows?|includes?|contains?|still|already|didn['\u2019]?t)"
+    r"|that(?:['\u2019]s| is)|it shows|[^.]{0,200}\b(?:might|maybe|perhaps))\b",
     re.IGNORECASE,
 )
 
@@ -119,7 +143,8 @@ def is_errand(message: str) -> bool:
 
 def is_direction(message: str) -> bool:
     """Say whether a request says how something is to be, not only what is to be done."""
-    return not message.rstrip().endswith("?") and _BINDS.search(message) is not None
+    text = message.strip()
+    return not text.endswith("?") and _BINDS.search(text) is not None and not _COMPLAINS.search(text)
 
 
 def headline(message: str, longest: int = LONGEST_HEADLINE) -> str:
@@ -149,6 +174,14 @@ def report(message: str, longest: int = LONGEST_REPORT) -> str:
     return clip_words(text, longest) if len(text) >= _SHORTEST_REPORT else ""
 
 
+def result(message: str) -> str:
+    """Return the first sentence that says what an agent did or found; empty if it only thinks aloud."""
+    for sentence in _statements(message):
+        if len(sentence) >= _SHORTEST_REPORT and not _REMARK.match(sentence) and not sentence.endswith("?"):
+            return clip_words(_SENTENCE_END.sub("; ", sentence), _LONGEST_SENTENCE).rstrip(".! ") + "."
+    return ""
+
+
 def left_open(message: str) -> list[str]:
     """Return the sentences of a report about what is still to be done."""
     return [
@@ -159,11 +192,12 @@ def left_open(message: str) -> list[str]:
 
 
 def choices(message: str) -> list[str]:
-    """Return the sentences of a report that say what was chosen, and against what."""
+    """Return the sentences that say what was chosen, and against what, also of what is done next."""
+    sentences = (each.strip() for line in _prose(message) for each in _SENTENCE_END.split(line))
     return [
-        clip_words(each, _LONGEST_SENTENCE).rstrip(".")
-        for each in _statements(message)
-        if _CHOSEN.search(each)
+        clip_words(_LEAD_IN.sub("", each, count=1), _LONGEST_SENTENCE).rstrip(".")
+        for each in sentences
+        if _CHOSEN.search(each) and not each.endswith(("?", ":"))
     ]
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 LIVE = (Status.ACTIVE, Status.CANDIDATE)
 _SCOPED = (
-    "scope", "category", "type", "repo", "task", "provider", "tool", "role", "domain", "run",
-    "agent", "action", "tier", "source",
+    "scope", "category", "type", "repo", "task", "provider", "role", "domain", "run", "agent", "action",
+    "tier", "source",
 )  # fmt: skip
 # As the name of a repository: all of them.
 EVERY_REPO = "*"
@@ -36,7 +36,7 @@ class Query(NamedTuple):
     in the order of their times. Tool calls, their output, and what clients inject into a conversation are
     found only by the kind `event`, a run or a tool. Without a repository what is known of others than the
     caller's own is left out: `other_repos`; `*` asks for all. `phase` and `error` are what lessons are about,
-    such as `lint` and `missing_module`.
+    such as `lint` and `missing_module`. `matching_tools` are the tools of lessons that the asked one covers.
     """
 
     text: str = ""
@@ -72,6 +72,7 @@ class Query(NamedTuple):
     phase: str = ""
     error: str = ""
     other_repos: frozenset[str] = frozenset()
+    matching_tools: tuple[str, ...] = ()
 
 
 def build_search_filter(query: Query) -> SearchFilter:
@@ -84,6 +85,7 @@ def build_search_filter(query: Query) -> SearchFilter:
     fields: dict[str, Iterable[object]] = {"kind": query.kinds, "status": query.statuses, "tag": query.tags}
     fields |= {field: (value,) for field in _SCOPED if (value := getattr(query, field))}
     fields |= {name: (number,) for name in ("issue", "pr") if (number := getattr(query, name)) is not None}
+    fields["tool"] = {name.casefold() for name in (query.tool, *query.matching_tools) if name}
     groups = [tuple(scope_token(field, str(value)) for value in values) for field, values in fields.items()]
     is_raw = bool(query.kinds or query.run or query.tool)
     return SearchFilter(

@@ -222,7 +222,18 @@ class Recall(BankService):
 
     @reads(Layer.LESSONS)
     def keep_apart(self, query: Query) -> Query:
-        """Return a query for the repository that is named or that the caller works in, by the bank's name."""
+        """Return a query for the repository that is named or that the caller works in, by the bank's name.
+
+        An asked tool gets the names that lessons have for it.
+        """
+        if query.tool:
+            from archivist.reading.tool_names import find_matching_tools
+            from archivist.store.filters import not_equals
+
+            with self._bank.reading() as reader:
+                rows = reader.select_fields("lesson", ("tool",), not_equals("tool", ""))
+            tools = find_matching_tools(query.tool, (str(tool) for (tool,) in rows))
+            query = query._replace(matching_tools=tools)
         if query.repo == EVERY_REPO:
             return query._replace(repo="")
         if not query.repo and not query.run and self._bank.folder is None:

@@ -10,12 +10,15 @@ from archivist.records.words import PART
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Usage(Record):
-    """What a run spent. `efficiency` is the share of its tool calls that did not fail."""
+    """What a run spent. `efficiency` is the share of its tool calls that did not fail.
+
+    A cost that nobody reported is None: most logs only count tokens.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = None
     efficiency: float | None = None
     extra: dict[str, object] = field(default_factory=dict)
 

@@ -23,6 +23,8 @@ class EpisodeStatus(StrEnum):
     ABORTED = "aborted"
 
 
+# In an episode's `extra`, what a task is about that is named by its id alone.
+TITLE = "title"
 # How a written summary tells a run's end.
 OUTCOMES = {
     EpisodeStatus.RUNNING: "Still running",

@@ -190,7 +190,7 @@ def reflect(
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
     from archivist.lessons.quarantine import suspicion
-    from archivist.reading.run import read_run, run_tags
+    from archivist.reading.run import read_run
     from archivist.reflect.miners import mine_candidates
     from archivist.reflect.summary import Background, summarise_run
 
@@ -198,7 +198,8 @@ def reflect(
     run = clean_name(run)
     seen = load_context(bank, run, memo)
     why = scenario or scenario_of(seen.episode)
-    bank.announce(messages.REFLECTION_START, run=run, scenario=why.value)
+    session = seen.episode.session
+    bank.announce(messages.REFLECTION_START, run=run, session=session, scenario=why.value)
     reading = read_run(seen.episode, seen.events, suspicion=suspicion)
     digest = {**reading.digest, "asked": _typed_requests(reading)}
     candidates = gate.admit_candidates(
@@ -210,7 +211,7 @@ def reflect(
     story = summarise_run(seen.episode, seen.events, reading, background)
     found = bank.reflections.extract(seen.episode.id, domain=domain)
     with bank.transaction():
-        created, updated = _persist(bank, seen, candidates, story, digest, run_tags(reading), looked)
+        created, updated = _persist(bank, seen, candidates, story, digest, reading, looked)
         if is_ageing:
             # Together: the run leaves the queue with its lessons, and nobody would age the bank later.
             _age(bank, run)
@@ -323,33 +324,21 @@ def _persist(
     candidates: Sequence[Candidate],
     story: RunSummary,
     digest: dict[str, Any],
-    run_tags: Sequence[str],
+    reading: RunReading,
     looked: datetime,
 ) -> tuple[list[Lesson], list[Lesson]]:
     """Write the run's account and what it teaches, as one change in the archivist's name."""
+    from archivist.reading.run import run_tags
+
     episode = seen.episode
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         sighting = make_sighting(bank, writer, episode)
-        dated = []
-        for candidate in candidates:
-            # Whoever brings a log can write into it what its user typed.
-            if candidate.type is LessonType.PREFERENCE and not sighting.is_own_run:
-                continue
-            met_in = [
-                each
-                for each in seen.related
-                if candidate.key in _failures(notes_of(each)) or each.id in candidate.earlier_runs
-            ]
-            shown = [_failures(notes_of(each)).get(candidate.key, {}).get("events") or () for each in met_in]
-            evidence = Evidence(
-                episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
-            )
-            earlier = tuple(root_run(writer, each) for each in met_in)
-            source = Source.HEALER if episode.kind is EpisodeKind.HEALER_RUN else candidate.source
-            dated.append(replace(candidate, earlier_runs=earlier, evidence=evidence, source=source))
-        most = bank.config.reflect.max_memories_per_run
-        kept = archivist.lessons.keep_many(dated, sighting, max_created=most)
+        dated = list(_cite_earlier(writer, seen, candidates, sighting))
+        # However often a run is looked at; what agents suggested or reviewers found is counted apart.
+        made = equals("origin_run", episode.id), equals("provenance", Provenance.MINED)
+        room = max(0, bank.config.reflect.max_memories_per_run - writer.count(Lesson, *made))
+        kept = archivist.lessons.keep_many(dated, sighting, max_created=room)
         created = [each.lesson for each in kept if each.is_new]
         changed = (LessonChange.MET, LessonChange.REFINED)
         updated = [each.lesson for each in kept if each.change in changed]
@@ -366,10 +355,40 @@ def _persist(
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
         is_ours = current.summary in ("", notes_of(current).get("outcome"))
         summary = noted["outcome"] if is_ours else current.summary
-        tags = tuple(dict.fromkeys((*current.tags, *run_tags)))
-        noted_run = replace(current, summary=summary, tags=tags, extra={**current.extra, NOTES: noted})
+        tags = tuple(dict.fromkeys((*current.tags, *run_tags(reading))))
+        usage = current.usage
+        if calls := len(reading.acts):
+            # Reflection also sees the failures that a pipe or a wrapper hides.
+            failed = sum(act.has_failed for act in reading.acts)
+            usage = replace(usage or Usage(), efficiency=round(1 - failed / calls, 3))
+        noted_run = replace(
+            current, summary=summary, tags=tags, usage=usage, extra={**current.extra, NOTES: noted}
+        )
         writer.put(noted_run, "reflect")
     return created, updated
+
+
+def _cite_earlier(
+    writer: Writer, seen: ReflectionContext, candidates: Sequence[Candidate], sighting: Sighting
+) -> Iterator[Candidate]:
+    """Yield candidates with the earlier runs of the project that met the same."""
+    is_healer = seen.episode.kind is EpisodeKind.HEALER_RUN
+    for candidate in candidates:
+        # Whoever brings a log can write into it what its user typed.
+        if candidate.type is LessonType.PREFERENCE and not sighting.is_own_run:
+            continue
+        met_in = [
+            each
+            for each in seen.related
+            if candidate.key in _failures(notes_of(each)) or each.id in candidate.earlier_runs
+        ]
+        shown = [_failures(notes_of(each)).get(candidate.key, {}).get("events") or () for each in met_in]
+        evidence = Evidence(
+            episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
+        )
+        earlier = tuple(root_run(writer, each) for each in met_in)
+        source = Source.HEALER if is_healer else candidate.source
+        yield replace(candidate, earlier_runs=earlier, evidence=evidence, source=source)
 
 
 def notes_of(episode: Episode) -> dict[str, Any]:
@@ -398,8 +417,9 @@ def _failures(digest: dict[str, Any]) -> dict[str, Any]:
 
 def _announce_result(bank: Bank, done: Reflection, episode: Episode) -> None:
     added = len(done.created)
+    about = {"run": done.run, "session": episode.session, "scenario": done.scenario.value}
     if added:
-        bank.announce(messages.MEMORIES_ADDED, run=done.run, scenario=done.scenario.value, count=added)
+        bank.announce(messages.MEMORIES_ADDED, **about, count=added)
     told = [
         lesson
         for lesson in (*done.created, *done.updated)
@@ -411,15 +431,14 @@ def _announce_result(bank: Bank, done: Reflection, episode: Episode) -> None:
             scenario = Scenario.PATTERN_DETECTED if is_pattern else done.scenario
             bank.announce(
                 messages.MEMORY_HIGHLIGHT,
+                **about | {"scenario": scenario.value},
                 lesson=lesson.short_id,
                 summary=lesson.summary,
                 importance=lesson.importance,
-                scenario=scenario.value,
             )
     bank.announce(
         messages.REFLECTION_COMPLETE,
-        run=done.run,
-        scenario=done.scenario.value,
+        **about,
         created=added,
         updated=len(done.updated),
     )

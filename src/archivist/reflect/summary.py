@@ -14,6 +14,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import step_purpose
 from archivist.reading.remedies import RemedyKind
+from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading, call_text
 from archivist.reading.shell import Step
 from archivist.reading.signatures import is_telling
@@ -25,6 +26,7 @@ from archivist.reading.statements import (
     is_request,
     left_open,
     report,
+    result,
 )
 from archivist.reading.undone import find_undone_edits
 from archivist.reading.wording import (
@@ -41,7 +43,7 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import TASK_RUNNERS, command_purpose, task_name
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Usage
-from archivist.records.run_words import OUTCOMES
+from archivist.records.run_words import OUTCOMES, TITLE
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
@@ -75,6 +77,9 @@ _PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\
 _OPEN_SECTION = lazy_pattern(
     r"#{1,6}.*\b(?:next|todo|to do|remaining|blockers?|blocked|open|left)\b", re.IGNORECASE
 )
+_INNER_END = lazy_pattern(r"[.!?]+\s+(?=[A-Z`\"“'(\[\d])")
+# The check did not run: what it would have found is not known.
+_NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
 _OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
 _ITEM = lazy_pattern(r"\s*(?:[-*]|\d{1,2}[.)])\s+(?!\[[xX]\])(.+)")
 
@@ -154,15 +159,15 @@ def summarise_run(
     has_exit = any(event.kind is EventKind.FINISH and event.text for event in events)
     is_ended = has_exit or (bool(turns) and turns[-1].is_answered)
     handed_in = list(_deliveries(reading.acts))
-    outcome = [_opening(episode, turns), _last_report(turns), _verification(checks)]
-    if handed_in and not any(turn.request for turn in turns):
-        # Without a request the agent was sent by a program, and what it handed in says most.
-        outcome[1] = f"It {handed_in.pop()}."
+    reviews = list(_review_outcome(events))
     turned = list(_turning_points(reading, checks))
-    if not outcome[1] and reading.acts:
-        is_clean = not any(act.has_failed for act in reading.acts)
-        outcome[1] = "Nothing failed." if is_clean else f"{turned[0]}." if turned else ""
-    worked = [*turned, *handed_in, *_earlier_reports(turns)]
+    unsolved = [*_unsolved_failures(reading, checks), *_passing_failures(reading)]
+    # A run that succeeded is told by what overcame its failures, another by what was not overcome.
+    is_good = episode.status is EpisodeStatus.SUCCESS
+    causes = turned[:1] if is_good else [*_stated_reasons(events), *unsolved]
+    came_of_it = reviews or [_result(episode, turns, reading, handed_in, causes), _verification(checks)]
+    outcome = [_opening(episode, turns), *came_of_it]
+    worked = [*_fixes(events), *turned, *handed_in, *_earlier_reports(turns)]
     if not worked and not any(turn.report for turn in turns):
         worked = _changed_files(reading.acts)
     failed = [
@@ -170,16 +175,11 @@ def summarise_run(
         *_refusals(events),
         *_undone_lines(reading.acts),
         *_repeated_failures(reading, background.lessons),
+        *unsolved,
+        *_cost_lines(background),
     ]
-    failed += [*_unsolved_failures(reading, checks), *_passing_failures(reading), *_cost_lines(background)]
-    decisions = [*_answers(events), *_directions(turns)]
-    decisions += [
-        line
-        for turn in turns[-3:]
-        if turn.is_answered
-        for line in choices(turn.report)
-        if line not in outcome[1]
-    ]
+    said = [event.text for turn in reversed(turns) for event in reversed(turn.said)]
+    decisions = [*_answers(events), *_directions(turns), *(line for text in said for line in choices(text))]
     still_open = [
         *_open_steps(events, turns, is_ended=is_ended),
         *_open_request(turns, episode.status, is_ended=is_ended),
@@ -216,20 +216,89 @@ def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
 
 
 def _opening(episode: Episode, turns: Sequence[_Turn]) -> str:
+    """Say in one sentence how the run ended and what was asked; an agent's first words are no request."""
     asked = [turn.request for turn in turns if turn.request and not is_errand(turn.request)]
-    first = headline(asked[0]) if asked else headline(episode.task) if is_request(episode.task) else ""
-    if not first and turns and turns[0].said:
-        first = headline(turns[0].said[0].text)
+    task = str(episode.extra.get(TITLE) or episode.task)
+    first = headline(asked[0]) if asked else headline(task) if is_request(task) else ""
     more = len(asked) - 1
     further = f", and {more} further request{'s' if more > 1 else ''}" if more > 0 else ""
+    first = _INNER_END.sub("; ", first).rstrip(".!? ")
     return f"{OUTCOMES[episode.status]}{f': {first}' if first else ''}{further}."
 
 
-def _last_report(turns: Sequence[_Turn]) -> str:
-    """Return what the agent said of the last request that was more than an errand."""
+def _result(
+    episode: Episode,
+    turns: Sequence[_Turn],
+    reading: RunReading,
+    handed_in: list[str],
+    causes: Sequence[str],
+) -> str:
+    """Say in one sentence what came of a run: the agent's report, what it handed in, what it changed.
+
+    What an agent says in the middle of its work is no outcome, nor what it claims of a run that failed.
+    """
     told = [turn for turn in turns if turn.report]
     own = [turn for turn in told if turn.request and not is_errand(turn.request)]
-    return report((own or told)[-1].report) if told else ""
+    last = (own or told)[-1] if told else None
+    is_reported = last is not None and (last.is_answered or episode.status is EpisodeStatus.SUCCESS)
+    if episode.status is EpisodeStatus.FAILED and causes:
+        return _sentence(clip_words(causes[0], _LONGEST_LINE))
+    is_asked = any(turn.request for turn in turns)
+    said = next((words for event in reversed(last.said) if (words := result(event.text))), "") if last else ""
+    if is_asked and is_reported and said and episode.status is not EpisodeStatus.FAILED:
+        return said
+    if handed_in:
+        # Without a request the agent was sent by a program, and what it handed in says most.
+        return f"It {handed_in.pop()}."
+    if files := _edited_files(reading.acts):
+        return f"It changed {_name_files(files, 3)}."
+    if is_reported and said and episode.status is not EpisodeStatus.FAILED:
+        return said
+    if causes:
+        return _sentence(causes[0])
+    calls = 0 if episode.status is EpisodeStatus.SUCCESS else len(reading.acts)
+    return f"It made {calls} call{'s' if calls > 1 else ''} and changed nothing." if calls else ""
+
+
+def _stated_reasons(events: Sequence[Event]) -> Iterator[str]:
+    """Yield why the harness says that the run failed; other last words are the agent's."""
+    for event in reversed(events):
+        if event.kind is EventKind.FINISH and event.name == EpisodeStatus.FAILED and event.text:
+            yield headline(event.text)
+
+
+def _sentence(line: str) -> str:
+    """Return a line of a list as one sentence."""
+    text = _INNER_END.sub("; ", line).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _review_outcome(events: Sequence[Event]) -> Iterator[str]:
+    """Say what reviewers found, the worst first, and how much of it was fixed; nothing without a review."""
+    verdicts = [event for event in events if event.kind is EventKind.VERDICT]
+    if not verdicts:
+        return
+    found = [
+        (finding, finding.found_by or event.role or "a reviewer")
+        for event in verdicts
+        for finding in event.findings
+    ]
+    if not found:
+        yield "The reviewers found nothing."
+        return
+    worst, who = max(found, key=lambda each: each[0].severity.rank)
+    many = "1 issue" if len(found) == 1 else f"{len(found)} issues, the worst by {who}"
+    yield _sentence(f"the review found {many}: {headline(worst.description)}")
+    if fixed := [*_fixes(events)]:
+        first = fixed[0].removeprefix("fixed: ")
+        yield _sentence(f"{len(fixed)} {'was' if len(fixed) == 1 else 'were'} fixed, such as: {first}")
+
+
+def _fixes(events: Sequence[Event]) -> Iterator[str]:
+    """Yield the findings that were fixed."""
+    for event in events:
+        if event.kind is EventKind.FIX:
+            yield from (f"fixed: {headline(finding.description)}" for finding in event.findings)
 
 
 def _earlier_reports(turns: Sequence[_Turn]) -> Iterator[str]:
@@ -244,6 +313,8 @@ def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
     """Return the tests, linters and builds of a run by the names of their commands, in order."""
     found: dict[str, _Check] = {}
     for call in calls:
+        if call.failure and call.failure.kind in _NOT_RUN:
+            continue
         steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
         if not steps and call.is_test and call.main:
             steps = [call.main]
@@ -421,6 +492,7 @@ def _unsolved_failures(reading: RunReading, checks: dict[str, _Check]) -> Iterat
                 " and did not pass" if not check.passed else ""
             )
     seen: set[str] = set(checks)
+    seen |= {met.act.purpose for met in reading.met if met.cure is not None and not met.is_suspicious}
     for call in reversed(reading.acts):
         if not call.steps or call.purpose in seen or call.is_look or "<script>" in call.purpose:
             continue

@@ -46,7 +46,6 @@ def test_a_run_is_summed_up_and_its_findings_are_typed(tmp_path: Path) -> None:
     log = _read(tmp_path, run_lines("r1", found, fixed=["Null"]))
     ((episode, events),) = log.runs
     assert (episode.id, episode.task, episode.status) == ("r1", "Task of r1", EpisodeStatus.SUCCESS)
-    assert episode.summary == "Task of r1. Finished: 1 findings, 1 fixes."
     assert episode.started is not None
     assert episode.finished is not None
     assert [event.kind for event in events] == [
@@ -66,12 +65,6 @@ def test_a_run_is_summed_up_and_its_findings_are_typed(tmp_path: Path) -> None:
         ({"run_id": "r1", "seq": 1, "type": "run.start", "ts": "noon"}, "time: not an ISO 8601 time"),
         (_verdict(data=["x"]), "data: expected an object"),
         (_verdict(data={"findings": "x"}), "findings: expected a list"),
-        (
-            _verdict(data={"findings": [{"severity": "awful", "description": "x"}]}),
-            "'awful' is not one of bug",
-        ),
-        (_verdict(data={"findings": [{"severity": "bug"}]}), "finding: description: missing"),
-        (_verdict(data={"findings": [3]}), "finding: expected an object"),
     ],
 )
 def test_a_bad_event_is_named_and_the_others_are_taken(tmp_path: Path, line: Any, reason: str) -> None:
@@ -80,6 +73,25 @@ def test_a_bad_event_is_named_and_the_others_are_taken(tmp_path: Path, line: Any
     assert problem.where == f"line {len(run_lines('r1')) + 1}"
     assert reason in problem.reason
     assert len(log.runs[0][1]) == len(run_lines("r1"))
+
+
+@pytest.mark.req("F3")
+@pytest.mark.parametrize(
+    ("finding", "reason"),
+    [
+        ({"severity": "awful", "description": "x"}, "'awful' is not one of bug"),
+        ({"severity": "bug"}, "finding 1: description: missing"),
+        (3, "finding 1: expected an object"),
+    ],
+)
+def test_a_bad_finding_is_named_and_the_others_of_its_verdict_are_taken(
+    tmp_path: Path, finding: Any, reason: str
+) -> None:
+    log = _read(tmp_path, [*run_lines("r1"), _verdict(data={"findings": [finding, "Null"]})])
+    (problem,) = log.problems
+    assert problem.where == f"line {len(run_lines('r1')) + 1}"
+    assert reason in problem.reason
+    assert [each.description for each in log.runs[0][1][-1].findings] == ["Null"]
 
 
 def test_an_event_without_a_run_takes_the_given_one(tmp_path: Path) -> None:

@@ -266,3 +266,48 @@ def test_nested_subagents_have_a_limit(capture: Read) -> None:
     _, episodes, skipped = capture(atif, document=inner)
     assert len(episodes) == 9
     assert skipped[0].reason == "nested too deeply"
+
+
+def _noted(event: str, message: str, **extra: Any) -> dict[str, Any]:
+    return {"source": "system", "message": message, "extra": {"event_type": event, **extra}}
+
+
+def _verified(command: str, *, passed: bool, output: str) -> dict[str, Any]:
+    result = {"content": {"command": command, "passed": passed, "output": output}}
+    return {"source": "system", "message": "Tool execution results", "observation": {"results": [result]}}
+
+
+@pytest.mark.req("A1", "A15")
+def test_an_orchestrators_subtasks_are_runs_of_its_task(tmp_path: Path) -> None:
+    log = trajectory(
+        _noted("session_start", "Session started: s"),
+        _verified("bun run typecheck", passed=False, output="error TS6133"),
+        _noted("task_selected", "Selected task: Wire the commands", task_id="oa-abafe0"),
+        _noted("subtask_start", "Starting subtask: ## Fix types\n\nRun it.", subtask_id="oa-abafe0-fix"),
+        _verified("bun run typecheck", passed=False, output="error TS6133"),
+        _noted("subtask_failed", "Subtask failed: red", subtask_id="oa-abafe0-fix", error="types are red"),
+        _noted("subtask_start", "Starting subtask: Wire the commands", subtaskId="oa-abafe0-001"),
+        _verified("bun test", passed=True, output="3 pass"),
+        _noted("subtask_complete", "Subtask complete", subtaskId="oa-abafe0-001"),
+        _verified("bun run typecheck", passed=False, output="error TS6133"),
+        _noted("session_complete", "Session failed: Verification failed after healing", success=False),
+    )
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(log))
+    found = list(read_log(path))
+    fix, wire, main = [each for each in found if isinstance(each, Episode)]
+    assert [each.task for each in (fix, wire, main)] == ["oa-abafe0"] * 3
+    assert [each.subtask for each in (fix, wire, main)] == ["oa-abafe0-fix", "oa-abafe0-001", ""]
+    assert [each.parent for each in (fix, wire, main)] == [main.id, main.id, ""]
+    assert {fix.kind, wire.kind} == {EpisodeKind.SUBAGENT_RUN}
+    assert (fix.status, wire.status) == (EpisodeStatus.FAILED, EpisodeStatus.SUCCESS)
+    assert (main.status, main.extra["title"]) == (EpisodeStatus.FAILED, "Wire the commands")
+    calls = [(each.run, each.text) for each in found if isinstance(each, Event) and each.tool]
+    assert calls == [
+        ("s", "bun run typecheck"),
+        ("s.oa-abafe0-fix", "bun run typecheck"),
+        ("s.oa-abafe0-001", "bun test"),
+        ("s", "bun run typecheck"),
+    ]
+    ends = {each.run: each.text for each in found if isinstance(each, Event) and each.kind == "finish"}
+    assert ends == {"s.oa-abafe0-fix": "types are red", "s": "Verification failed after healing"}

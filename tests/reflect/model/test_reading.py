@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -401,3 +403,22 @@ def test_the_estimate_is_no_less_than_what_is_spent(bank: Bank, tmp_path: Path) 
     assert estimate.micro_usd >= report.spending.micro_usd > 0
     today = bank.model.status().today
     assert today == report.spending
+
+
+@pytest.mark.req("A7")
+def test_a_model_is_shown_the_progress_file_earlier_runs_and_what_the_run_spent(
+    bank: Bank, tmp_path: Path
+) -> None:
+    reflected_run(bank, tmp_path, session="s-0")
+    run = reflected_run(bank, tmp_path, session="s-1")
+    progress = bank.path.parent.parent / "progress.md"
+    progress.write_text("# Next\n- [ ] cover the import of old invoices\n")
+    ended = bank.now()
+    with bank.transaction() as writer:
+        writer.put(replace(bank.runs.episode(run), started=ended, finished=ended), "capture")
+    os.utime(progress, (ended.timestamp(), ended.timestamp()))
+    _, model = read(bank, run, NO_LESSONS, NO_ACCOUNT)
+    asked = model.history[0].prompt
+    assert "- [ ] cover the import of old invoices" in asked
+    assert "Earlier runs of the project:" in asked
+    assert "of the calls did not fail" in asked

@@ -24,9 +24,15 @@ _KINDS = {
 _ENVELOPE = ("run_id", "seq", "ts", "type", "phase", "agent", "data")
 _SEVERITY_ALIASES = {
     "critical": "bug",
+    "blocker": "bug",
     "error": "bug",
+    "high": "bug",
     "major": "bug",
+    "medium": "warning",
+    "moderate": "warning",
+    "low": "info",
     "minor": "info",
+    "nit": "recommendation",
     "suggestion": "recommendation",
 }
 # An endless log must not fill the memory.
@@ -57,11 +63,13 @@ def read_events(lines: Iterable[LogLine | SkippedRecord], origin: LogOrigin) -> 
         if isinstance(line, SkippedRecord):
             yield line
             continue
+        bad: list[str] = []
         try:
-            event = _read_event(line.value, position=line.number, run=named)
+            event = _read_event(line.value, position=line.number, run=named, bad=bad)
         except RecordError as error:
             yield SkippedRecord(f"line {line.number}", error.message)
             continue
+        yield from (SkippedRecord(f"line {line.number}", reason) for reason in bad)
         named = event.run
         if event.run not in runs:
             runs[event.run] = _ReviewedRun(origin, event.run)
@@ -76,8 +84,6 @@ class _ReviewedRun(Recorder):
     """What is known of a run while its events are read."""
 
     agent: str = name
-    _findings: int = 0
-    _fixes: int = 0
 
     def __post_init__(self) -> None:
         self._numbers = self.origin.numbers.setdefault(self.run, set())
@@ -98,23 +104,19 @@ class _ReviewedRun(Recorder):
             case EventKind.FINISH:
                 word = str(data.get("status") or data.get("outcome") or "success")
                 self.stated = status_of_word(word) or EpisodeStatus.PARTIAL
-            case EventKind.VERDICT:
-                self._findings += len(event.findings)
-            case EventKind.FIX:
-                self._fixes += 1
         return event if seq == event.seq else replace(event, seq=seq)
 
     def finish(self) -> None:
-        """Sum the run up: its task is from the start event, its status from the completing one."""
-        ended = "Finished" if self.stated else "Not finished"
-        outcome = f"{ended}: {self._findings} findings, {self._fixes} fixes."
-        self.summary = f"{self.task.rstrip('.')}. {outcome}" if self.task else outcome
+        """End the run if an event said that it is complete; what came of it is told by reflection."""
         self.finished = self.finished if self.stated else None
         super().finish()
 
 
-def _read_event(value: Mapping[str, Any], *, position: int, run: str) -> Event:
-    """Read one event; `position` stands in for a sequence number that it lacks."""
+def _read_event(value: Mapping[str, Any], *, position: int, run: str, bad: list[str]) -> Event:
+    """Read one event; `position` stands in for a sequence number that it lacks.
+
+    What is wrong with findings is added to `bad`; the rest of the event is read.
+    """
     name = text(value, "type")
     if not name:
         raise RecordError("type: missing")
@@ -140,20 +142,24 @@ def _read_event(value: Mapping[str, Any], *, position: int, run: str) -> Event:
             **({"data": dict(data)} if data else {}),
         },
     }
-    return replace(from_plain(Event, plain), findings=_read_findings(kind, data))
+    return replace(from_plain(Event, plain), findings=tuple(_read_findings(kind, data, bad)))
 
 
-def _read_findings(kind: EventKind, data: Mapping[str, Any]) -> tuple[Finding, ...]:
-    if kind is EventKind.FIX:
-        fixed = data.get("finding") or data.get("description")
-        return (_read_finding(fixed),) if fixed else ()
-    if kind is not EventKind.VERDICT:
-        return ()
-    listed = data.get("findings") or ()
+def _read_findings(kind: EventKind, data: Mapping[str, Any], bad: list[str]) -> Iterator[Finding]:
+    """Yield the findings that can be read."""
+    found_by = data.get("archetype") if kind is EventKind.VERDICT else ""
+    listed: object = ()
+    if kind is EventKind.FIX and (fixed := data.get("finding") or data.get("description")):
+        listed = [fixed]
+    elif kind is EventKind.VERDICT:
+        listed = data.get("findings") or ()
     if not isinstance(listed, list | tuple):
         raise RecordError("findings: expected a list")
-    found_by = data.get("archetype") or ""
-    return tuple(_read_finding(each, found_by if isinstance(found_by, str) else "") for each in listed)
+    for number, each in enumerate(listed, 1):
+        try:
+            yield _read_finding(each, found_by if isinstance(found_by, str) else "")
+        except RecordError as error:
+            bad.append(f"finding {number}: {error.message.removeprefix('finding: ')}")
 
 
 def _read_finding(value: object, found_by: str = "") -> Finding:

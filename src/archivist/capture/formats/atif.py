@@ -33,8 +33,9 @@ from archivist.capture.values import (
 )
 from archivist.cold_start import lazy_pattern
 from archivist.errors import RecordError
-from archivist.records import Episode, EpisodeStatus, Event, Usage
+from archivist.records import Episode, EpisodeStatus, Event, EventKind, Usage
 from archivist.records.plain import from_plain
+from archivist.records.run_words import TITLE
 
 name = "atif"
 # The key under which our own trajectories keep what the format has no field for.
@@ -46,6 +47,12 @@ _FINISHERS = frozenset(
 _RESULT_FOR = lazy_pattern(r"\ATool result for (\S+)\Z")
 # Orchestrators pick their task by themselves and say so.
 _CHOSEN_TASK = lazy_pattern(r"\ASelected task: (.+)", re.DOTALL)
+_BEGUN_SUBTASK = lazy_pattern(r"\A(?:Starting subtask: )?(.+)", re.DOTALL)
+_ENDED = lazy_pattern(
+    r"\A(?:Sub-?task|Session) (?:failed|completed?|succeeded|finished)(?:: |\Z)", re.IGNORECASE
+)
+# How subtasks end, and whether that is well.
+_ENDS_OF_SUBTASK = {"subtask_failed": False, "subtask_complete": True, "subtask_completed": True}
 # Embedded trajectories are read recursively; a hostile log could nest them without end.
 _MAX_DEPTH = 8
 _ARRAYS = ("steps", "subagent_trajectories")
@@ -72,11 +79,13 @@ class _Trajectory(Recorder):
     depth: int = 0
     _facts: dict[str, Any] = field(default_factory=dict)
     _counted: Usage = field(default_factory=Usage)
+    # The subtask whose steps are read, a run of its own.
+    _open_subtask: _Trajectory | None = None
 
     def take(self, part: Part) -> None:
         if part.key == "steps":
             self._open(part.value)
-            self._read_step(mapping(part.value), part.index or 0)
+            self._read_orchestrated(mapping(part.value), part.index or 0)
         elif part.key == "subagent_trajectories" and part.index is not None:
             self._open(None)
             self._read_embedded(mapping(part.value), part.index)
@@ -101,7 +110,35 @@ class _Trajectory(Recorder):
             child.take(part)
         child.finish()
 
-    def _read_step(self, step: Mapping[str, Any], place: int) -> None:
+    def _read_orchestrated(self, step: Mapping[str, Any], place: int) -> None:
+        """Take one step of an orchestrator: what it does for a subtask is a run of that subtask."""
+        extra = object_at(step, "extra")
+        event, name = text(extra, "event_type"), text(extra, "subtask_id", "subtaskId")
+        if event in ("subtask_start", "session_complete"):
+            self._end_subtask()
+        if event == "subtask_start" and name and self.depth < _MAX_DEPTH:
+            origin = replace(self.origin, run=f"{self.run}.{name}")
+            child = _Trajectory(origin, parent=self.run, items=self.items, depth=self.depth + 1)
+            child._facts = {"agent": self._facts.get("agent"), "session_id": self._facts.get("session_id")}
+            child.task, child.subtask = self.task, name
+            begun = _BEGUN_SUBTASK.match(content_text(step.get("message")))
+            child.add_facts(**{TITLE: task_of(begun[1]) if begun else ""})
+            child.open_run(step)
+            self._open_subtask = child
+        (self._open_subtask or self).read_step(step, place)
+        if event in _ENDS_OF_SUBTASK and self._open_subtask is not None:
+            self._end_subtask(_ENDS_OF_SUBTASK[event], text(extra, "error"))
+
+    def _end_subtask(self, is_good: bool | None = None, reason: str = "") -> None:
+        """Close the subtask that is open; one without an end was broken off."""
+        child, self._open_subtask = self._open_subtask, None
+        if child is None:
+            return
+        child.read_success({"success": is_good}, reason)
+        child.stated = child.stated or EpisodeStatus.ABORTED
+        child.finish()
+
+    def read_step(self, step: Mapping[str, Any], place: int) -> None:
         """Take one step; copied context was recorded where it happened."""
         if not step:
             self.skip(f"steps[{place}]", "not an object")
@@ -120,7 +157,9 @@ class _Trajectory(Recorder):
         names = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
         self._counted = add_usage(self._counted, read_usage(object_at(step, "metrics"), *names))
         if chosen := _CHOSEN_TASK.match(said):
-            self.task = self.task or task_of(chosen.group(1))
+            named, title = text(extra, "task_id", "taskId"), task_of(chosen.group(1))
+            self.task = self.task or named or title
+            self.add_facts(**{TITLE: title if named else ""})
         role = _ROLES.get(text(step, "source"), "system")
         if role == "assistant":
             self.stated = None
@@ -133,7 +172,7 @@ class _Trajectory(Recorder):
         if any(call.tool in _FINISHERS for _, call in calls):
             self.stated = EpisodeStatus.SUCCESS
         if extra.get("event_type") == "session_complete":
-            self._read_success(extra)
+            self.read_success(extra, said)
 
     def _read_own_event(self, step: Mapping[str, Any], own: Mapping[str, Any], place: int) -> None:
         """Take an event that we wrote, as it was; the step that stands for a run without events has none."""
@@ -182,13 +221,17 @@ class _Trajectory(Recorder):
             trajectories=(origin.path_name,) if origin.path_name else (),
         )
 
-    def _read_success(self, extra: Mapping[str, Any]) -> None:
+    def read_success(self, extra: Mapping[str, Any], reason: str = "") -> None:
+        """Take what the log says of the end, and why."""
         if isinstance(extra.get("success"), bool):
             self.stated = EpisodeStatus.SUCCESS if extra["success"] else EpisodeStatus.FAILED
+            if reason := _ENDED.sub("", reason).strip():
+                self.note(EventKind.FINISH, self.stated.value, reason)
 
     def finish(self) -> None:
         if not (self.run or self._facts):
             return
+        self._end_subtask()
         facts = self._facts
         self._open(sorted(facts))
         if episode := self._own_episode():
@@ -211,7 +254,7 @@ class _Trajectory(Recorder):
         self.use_instance(text(extra, "instance"), text(extra, "cwd"))
         self.project = text(extra, "project") or self.project
         self.task = text(extra, "task") or self.task
-        self._read_success(extra)
+        self.read_success(extra)
         self.stated = status_of_word(text(extra, "status")) or self.stated
         for key in ("start_time", "end_time"):
             self.extend_span(as_time(extra.get(key)))

@@ -57,7 +57,10 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
             yield found
     for episode in reversed(runs.values()):
         trajectories = episode.trajectories or ((origin.path_name,) if origin.path_name else ())
-        yield replace(episode, project=origin.project or episode.project, trajectories=trajectories)
+        tags = tuple(dict.fromkeys(filter(None, (episode.provider, *episode.tags))))
+        yield replace(
+            episode, project=origin.project or episode.project, trajectories=trajectories, tags=tags
+        )
 
 
 def complete_run(episode: Episode, events: Iterable[Event]) -> Iterator[Event | Episode]:
@@ -101,4 +104,7 @@ def _extend_episode(episode: Episode, event: Event) -> Episode:
         event.kind is EventKind.START or (event.kind is EventKind.MESSAGE and event.role == "user")
     ):
         task = shorten(strip_briefs(event.text).strip(), TASK_CHARS)
-    return replace(episode, started=started, finished=finished, status=status, task=task)
+    tags = (*episode.tags, event.tool.lower()) if event.tool else episode.tags
+    return replace(
+        episode, started=started, finished=finished, status=status, task=task, tags=tuple(dict.fromkeys(tags))
+    )

@@ -72,6 +72,9 @@ COMMANDS = {
     "extract": ("runs:extract", "Learn from a run's review findings."),
     "decay": ("runs:decay", "Age the bank by a finished run."),
     "inject": ("brief:inject", "Print the known issues of a domain."),
+    "add": ("lessons:add", "Add a lesson: short for lessons add."),
+    "list": ("lessons:list_", "List lessons: short for lessons list."),
+    "forget": ("lessons:forget", "Archive lessons: short for lessons forget."),
     "audit-check": ("lessons:check", "Judge the lessons that a run was given."),
     "audit": ("lessons:audit", "Report whether briefed lessons helped."),
     "export": ("banks:export", "Write the bank as JSON lines."),
@@ -90,7 +93,9 @@ COMMANDS = {
     "store": ("store:store", "Keep banks on a PostgreSQL server; move one there and back."),
     "completion": ("banks:completion", "Print the completion script for a shell."),
 }
-# How `--help` lists the commands; `hook` is called by clients only.
+# `hook` is called by clients only, and the cross-run document's short names stand for others.
+HIDDEN = frozenset(("hook", "add", "list", "forget"))
+# How `--help` lists the commands.
 GROUPS = {
     "Everyday": (
         "setup", "open", "brief", "recall", "lessons", "capture", "reflect", "doctor", "install", "uninstall",
@@ -114,8 +119,8 @@ _MEANINGS = {
     **dict.fromkeys(("learn", "mine", "distill"), "reflect"),
     **dict.fromkeys(("ingest", "load", "read", "log", "logs"), "capture"),
     **dict.fromkeys(("context", "prompt", "tell", "summary"), "brief"),
-    **dict.fromkeys(("add", "remember", "note", "save"), "lessons add"),
-    **dict.fromkeys(("list", "ls", "memories"), "lessons list"),
+    **dict.fromkeys(("remember", "note", "save"), "lessons add"),
+    **dict.fromkeys(("ls", "memories"), "lessons list"),
     **dict.fromkeys(("show", "get"), "lessons show"),
     **dict.fromkeys(("delete", "rm"), "erase"),
     **dict.fromkeys(("check", "health", "diagnose"), "doctor"),
@@ -133,7 +138,6 @@ _MEANINGS = {
     **dict.fromkeys(("todo", "plan", "orchestrate"), "tasks"),
     **dict.fromkeys(("why", "explain"), "brief --explain"),
     "version": "--version",
-    "forget": "lessons forget",
     "memory": "lessons",
     "facts": "knowledge",
 }

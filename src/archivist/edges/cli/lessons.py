@@ -350,7 +350,8 @@ _LEGEND = (
     "Helped: the run needed it and followed it, and its failure did not occur, or not again; Did not help: it"
     " did, whether or not the run followed it; Ignored: needed, not followed, and no failure; Not needed: the"
     " run had no occasion; Not known: nobody can tell; Helped share: of the runs in which it helped or did"
-    " not, with its 95 % interval."
+    " not, with its 95 % interval; Not found/found again: helpful and ineffective by the rule of the cross-run"
+    " document, and their ratio."
 )
 _LEGEND_HELD_OUT = (
     " Withheld: runs that needed it and from which it was randomly withheld; Prevents: fewer failures a run"
@@ -430,6 +431,7 @@ def report(
     shown = [*lines, *(() if lesson else (*found.months, found.total))]
     is_held_out = any(line.lift.arms.withheld for line in shown)
     headings = ["ID", "Told", *(effect.label.capitalize() for effect in Effect), "Helped share"]
+    headings.append("Not found/found again")
     headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
     step_of = {each.lesson: each.step for each in steps}
     rows = []
@@ -441,7 +443,9 @@ def report(
         counts = (getattr(line, effect.value) for effect in Effect)
         lift = _lift_cells(line.lift) if is_held_out else ()
         step = step_of.get(line.lesson, "")
-        rows.append((line.lesson, line.told, *counts, share, *lift, step, line.summary))
+        documented = f"{line.not_found_again}/{line.found_again}"
+        documented += f" ({line.ratio:.1f})" if line.ratio is not None else ""
+        rows.append((line.lesson, line.told, *counts, share, documented, *lift, step, line.summary))
     table = (*headings, "Proposal", "Description"), rows
     # In the whole report only what calls for an action.
     needed = [each for each in steps if lesson or each.step != "keep"]

@@ -124,6 +124,8 @@ def finish(
     if not files and not run_id:
         hint = 'archivist run finish --run "$RUN" "logs/$RUN.jsonl"'
         raise click.UsageError(f"name the run's event files, or the run with --run\nhint: {hint}")
+    if session.find_bank_path() is None:
+        return _without_bank({"runs": [], "skipped": []})
     with session.bank(folder=Path.cwd()) as bank:
         with bank.reading() as reader:
             project = projects.resolve_name(reader, repo, bank.folder, bank.root) if repo else ""
@@ -160,13 +162,26 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
     )
 
 
-@options.bank_command()
-@click.option("--run", "run_id", metavar="ID", default="", help="The run that passed; the latest by default.")
-def decay(bank: Bank, run_id: str) -> Answer:
+def _without_bank(view: dict[str, Any]) -> Answer:
+    """Return the answer where no memory was made yet: a script of an orchestrator must not break off."""
+    return Answer(view, notes=("nothing done: there is no bank here: archivist setup makes one",))
+
+
+@options.command()
+@click.option(
+    "--run", "run_id", metavar="ID", default="", help="The run that passed; the last that came in by default."
+)
+def decay(session: Session, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
+    if session.find_bank_path() is None:
+        return _without_bank({"run": run_id, "was_counted": False})
+    with session.bank(folder=Path.cwd()) as bank:
+        return _decay(bank, run_id or bank.ledger.last_record("episode", ("capture", "reflect")))
+
+
+def _decay(bank: Bank, run_id: str) -> Answer:
     from archivist.edges import views
 
-    run_id = run_id or next((each.id for each in bank.runs.episodes(limit=20) if each.action is None), "")
     aged = bank.lessons.decay(run_id)
     was = "" if aged.was_counted else " (this run was counted before, or is not an own one)"
     return Answer(
@@ -311,7 +326,7 @@ def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], 
 
 
 @options.command()
-@click.option("--run", metavar="ID", default="", help="Only this run.")
+@click.option("--run", "--session", metavar="ID", default="", help="Only this run.")
 @click.option("--pending", is_flag=True, help="Every run that waits (the default).")
 @click.option("--days", type=options.DAYS, metavar="N", help="Every run of the last N days, again.")
 @click.option("--scenario", metavar="S", default="", help="Why: session_complete, session_failed, manual, …")

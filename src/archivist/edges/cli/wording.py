@@ -119,7 +119,8 @@ def episode_lines(episode: Episode) -> list[str]:
         spent = episode.usage
         # A log that states no cost may well have had one.
         cost = f", ${spent.cost_usd:.2f}" if spent.cost_usd else ""
-        fields.append(("usage", f"{spent.input_tokens} tokens in, {spent.output_tokens} out{cost}"))
+        if spent.input_tokens or spent.output_tokens or cost:
+            fields.append(("usage", f"{spent.input_tokens} tokens in, {spent.output_tokens} out{cost}"))
         if spent.efficiency is not None:
             fields.append(("efficiency", f"{spent.efficiency:.0%} of the tool calls did not fail"))
     return [*lines, "", *field_lines(fields)]

@@ -86,6 +86,8 @@ def show_lesson(visit: Visit) -> PageView:
     verdicts = bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS)
     seen = lesson.evidence.episodes[::-1][:_SEEN]
     runs = [*seen, *(verdict.run for verdict in verdicts), *(event.run for event in calls.values())]
+    cited = [name.rpartition("#")[0] for name in lesson.evidence.events]
+    names = bank.audits.run_names([*runs, *cited])
     report = bank.audits.audit_report(lesson=lesson.id)
     rows = report.lessons
     doubts = [each.reason for each in recommend_steps(report) if each.step is not RecommendedStep.KEEP]
@@ -95,8 +97,9 @@ def show_lesson(visit: Visit) -> PageView:
         {
             "lesson": view,
             "calls": calls,
+            "cited": [run for run in cited if run in names],
             "seen": seen,
-            "runs": bank.audits.run_names(runs),
+            "runs": names,
             "row": report_row_view(rows[0]) if rows else None,
             "doubt": next(iter(doubts), ""),
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),

@@ -33,6 +33,7 @@ from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, digest_failure
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import is_telling
+from archivist.reading.tool_names import is_host_tool
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -474,9 +475,10 @@ def make_candidate(
         # it only offers to run is left out.
         detail=(without_installs(case.line) if risk in ("", FETCHED_PACKAGE) else case.line)[:300],
         category=category,
-        scope=Scope.TOOL if is_common else Scope.REPO,
+        # What a client's own tool refuses, it refuses in every repository.
+        scope=Scope.TOOL if is_common or is_host_tool(signature.program) else Scope.REPO,
         repo=material.project,
-        tool=signature.program if category is Category.TOOL_USAGE else "",
+        tool=signature.program,
         tags=tags(*words, signature.program, signature.error),
         importance=importance(case, has_remedy=bool(remedies) or is_answer),
         events=case.events,

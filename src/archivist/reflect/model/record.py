@@ -13,7 +13,7 @@ from archivist.capture.clean import Cleaner
 from archivist.reading.calls import CALL_KINDS, ToolCall
 from archivist.reading.outcomes import has_worked
 from archivist.reading.wording import relative_path, without_paths
-from archivist.records import Entry, Event, EventKind, Lesson
+from archivist.records import Entry, Episode, Event, EventKind, Lesson, Usage
 from archivist.reflect.miners.material import Case, Material
 from archivist.text import estimate_tokens, make_legible, shorten, shorten_line
 
@@ -25,6 +25,8 @@ _OUTPUT_LINES = 3
 _MOST_OCCURRENCES = 3
 # What is known already is a reminder, and must not push the run itself out.
 _SHARE_OF_LESSONS = 0.2
+_SHARE_OF_CONTEXT = 0.08
+_MOST_RELATED = 3
 _OPEN, _CLOSE = "<record>", "</record>"
 _LEFT_OUT = "[left out: it speaks to its reader]"
 
@@ -47,10 +49,13 @@ def describe_run(
     max_tokens: int,
     suspicion: Suspicion,
     teaches: Callable[[Case], bool] | None = None,
+    progress: str = "",
+    related: Sequence[Episode] = (),
 ) -> RunRecord:
     """Return a run in at most so many tokens; what tells least is left out.
 
-    With `teaches`, the calls are those of the failures for which it holds.
+    With `teaches`, the calls are those of the failures for which it holds. `progress` is the text of
+    progress.md, `related` are earlier runs of the project, the latest last.
 
     Texts that are suspicious are left out, since a model may take them for orders. Everything is redacted
     once more: it leaves the machine.
@@ -59,7 +64,7 @@ def describe_run(
     shown = {event.seq: event for event in events}
     shown |= {act.event.seq: act.event for act in material.reading.acts}
     writer = _Writer(max_tokens, suspicion)
-    writer.add(f"Project: {material.name}. The run ended as: {episode.status}.")
+    writer.add(f"Project: {material.name}. The run ended as: {episode.status}.{_usage_words(episode.usage)}")
     said = [event for event in material.reading.said if event.text.strip()]
     # The first request and the last words say most of what a user wants.
     for event in {event.seq: event for event in (*said[:1], *said[-2:])}.values():
@@ -78,12 +83,30 @@ def describe_run(
         for lesson in sorted(lessons, key=lambda lesson: (-lesson.importance, lesson.number)):
             writer.add(f"{lesson.short_id}: {shorten_line(lesson.summary, _LONGEST_LINE)}")
         writer.end_section()
+    writer.begin_section("Earlier runs of the project:", int(max_tokens * _SHARE_OF_CONTEXT))
+    for run in [run for run in reversed(related) if run.summary][:_MOST_RELATED]:
+        writer.add(f"- {writer.harmless(shorten_line(run.summary, _LONGEST_LINE))}")
+    writer.begin_section("progress.md:", int(max_tokens * _SHARE_OF_CONTEXT))
+    for line in filter(str.strip, progress.splitlines()):
+        writer.add(writer.harmless(shorten_line(line, _LONGEST_LINE)))
+    writer.end_section()
     writer.begin_section("Further events:", max_tokens)
     for number, line in _other_lines(material, events, said, writer):
         # A model that may be told only of some failures must not take another call for one.
         if number not in told and (teaches is None or shown[number].kind not in CALL_KINDS):
             writer.add(line)
     return RunRecord(writer.text, shown)
+
+
+def _usage_words(usage: Usage | None) -> str:
+    """Return what a run spent as a sentence after others; nothing where it is not known."""
+    if usage is None:
+        return ""
+    tokens = usage.input_tokens + usage.output_tokens
+    parts = [f"{tokens} tokens"] if tokens else []
+    parts += [f"${usage.cost_usd:.2f}"] if usage.cost_usd else []
+    parts += [] if usage.efficiency is None else [f"{usage.efficiency:.0%} of the calls did not fail"]
+    return f" It took {', '.join(parts)}." if parts else ""
 
 
 def describe_messages(said: Sequence[Event], *, max_tokens: int) -> str:

@@ -291,6 +291,8 @@ class LanguageModel(BankService):
             suspicion=suspicion,
             # Nothing is paid for that no claim could be kept of.
             teaches=verification.can_teach if question is lessons.QUESTION else None,
+            progress=seen.progress,
+            related=[run for run in seen.related if run.project == seen.episode.project],
         )
 
     def _persist(self, seen: ReflectionContext, report: ModelReport, candidates: list[Candidate]) -> None:
