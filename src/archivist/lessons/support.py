@@ -31,9 +31,9 @@ _NAMES = lazy_pattern(
 _QUOTED = lazy_pattern(r"[“\"][^“”\"\n]{1,200}[”\"]")
 # The last of these words before a command decides whether a sentence recommends it.
 _TURN = lazy_pattern(
-    r"\b(?:\w+(?:s|ed) with|(?:not|never|avoid|without|longer|leave out|skip|omit|exclude)(?: \w{1,20})?|instead of|rather than"
-    r"|before|when|if|because|after|until|while|since|that|which|fails?|needs?|imports?)\b"
-    r"|n't(?: \w{1,20})?"
+    r"\b(?:\w+(?:s|ed) with|(?:not|never|avoid|without|longer|leave out|skip|omit|exclude)(?: \w{1,20})?"
+    r"|instead of|rather than|before|when|if|because|after|until|while|since|that|which|fails?|needs?"
+    r"|imports?)\b|n't(?: \w{1,20})?"
     r"|\b(?P<advice>us(?:e|ing)|run(?:ning)?|try|execute|call|install|add|pass|set|first|then|with|prefer"
     r"|instead)\b",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ _DENIED = lazy_pattern(
 )
 # What follows is given as the reason of what stands before.
 _CAUSE = lazy_pattern(
-    r"\b(?:because(?: of)?|due to|owing to|caused by|came from|comes? from|as a result of)\b([^.;:!?]{3,200})",
+    r"\b(?:because(?: of)?|due to|owing to|caused by|c[ao]mes? from|as a result of)\b([^.;:!?]{3,200})",
     re.IGNORECASE,
 )
 _WORD = lazy_pattern(r"[^\W\d_]{3,}")
@@ -177,14 +177,18 @@ def contradicted_code(text: str, calls: Sequence[ToolCall]) -> str:
     """
     from archivist.reading.outcomes import has_worked
 
-    for span in CODE.finditer(text):
-        if denied := _DENIED.match(text[span.end() :]):
-            wanted = normal_text(span[1])
-            made = [call for call in calls if wanted in _step_texts(call)]
-            has_failed = any(call.has_failed for call in made)
-            if any(map(has_worked, made)) and (denied["ever"] or not has_failed):
-                return span[1].strip()
+    for code, is_always in denied_code(text):
+        made = [call for call in calls if normal_text(code) in _step_texts(call)]
+        has_failed = any(call.has_failed for call in made)
+        if any(map(has_worked, made)) and (is_always or not has_failed):
+            return code
     return ""
+
+
+def denied_code(text: str) -> list[tuple[str, bool]]:
+    """Return the commands that a text says to fail or not to help, each with whether it says so for good."""
+    found = [(span[1].strip(), _DENIED.match(text[span.end() :])) for span in CODE.finditer(text)]
+    return [(code, bool(denied["ever"])) for code, denied in found if denied]
 
 
 def _step_texts(call: ToolCall) -> set[str]:
@@ -197,8 +201,10 @@ def is_shown(name: str, texts: Iterable[str]) -> bool:
     """Say whether one of some normal texts holds a name: as it stands, or, of a command, all of its words."""
     wanted = normal_text(_PLACEHOLDER.sub(" ", name))
     words = wanted.split()
+    # A folder may be followed by what lies in it.
+    end = "" if wanted.endswith("/") else r"(?!\w)"
     return any(
-        (wanted in text and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None)
+        (wanted in text and re.search(rf"(?<!\w){re.escape(wanted)}{end}", text) is not None)
         or (len(words) > 1 and all(_holds_word(text, word) for word in words))
         for text in texts
     )

@@ -14,7 +14,13 @@ from archivist.brief.select import BriefRequest, RenderedBrief
 from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.edges.cli import options
-from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief, say_what_is_missing
+from archivist.edges.cli.brief import (
+    fence_option,
+    format_option,
+    parse_form,
+    print_brief,
+    say_what_is_missing,
+)
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
@@ -349,6 +355,7 @@ def reflect(
         # Agents reflect on their own runs, and spend nothing of the user's.
         has_model = bank.config.model.name and not no_llm and bank.actor.kind is not ActorKind.AGENT
         reports = _read_with_model(bank, [each.run for each in done], is_all=not run) if has_model else []
+        unread = _unread_notes(bank) if has_model and not run and days is None else []
         embed(bank)
         view = views.reflection_view(bank, done, failed, reports)
         answer = Answer(view)
@@ -365,9 +372,17 @@ def reflect(
 
         answer = answer._replace(notes=[*answer.notes, *describe_report(view["model"])])
     return answer._replace(
+        notes=[*answer.notes, *unread],
         warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
         code=EXIT_PARTIAL if any(each.error for each in failed) else 0,
     )
+
+
+def _unread_notes(bank: Bank) -> list[str]:
+    """Say how the model comes to read runs that were reflected on without it."""
+    count, days = bank.model.older_unread_runs()
+    runs = pluralize(count, "earlier run")
+    return [f"the model has not read {runs}: archivist reflect --days {days} lets it"] if count else []
 
 
 def _read_with_model(bank: Bank, runs: list[str], *, is_all: bool) -> list[ModelReport]:
