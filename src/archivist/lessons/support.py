@@ -154,7 +154,7 @@ def unshown_cause(text: str, texts: Sequence[str]) -> str:
     whole = " ".join(texts)
     for clause in _CAUSE.findall(text):
         words = content_words(clause)
-        shown = [word for word in words if _holds_form(whole, word)]
+        shown = [word for word in words if holds_form(whole, word)]
         if words and len(shown) < _SHARE_OF_CAUSE * len(words):
             return " ".join(clause.split())
     return ""
@@ -165,7 +165,7 @@ def content_words(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.casefold()) if word not in _FILLER]
 
 
-def _holds_form(text: str, word: str) -> bool:
+def holds_form(text: str, word: str) -> bool:
     """Say whether a normal text holds a form of a word: another ending is the same word."""
     return re.search(rf"(?<![^\W_]){re.escape(word[:_STEM])}", text) is not None
 

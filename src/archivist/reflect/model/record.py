@@ -108,19 +108,33 @@ def describe_messages(said: Sequence[Event], *, max_tokens: int) -> str:
 
 
 def describe_entries(
-    entries: Sequence[Entry], related: Sequence[str], *, max_tokens: int, suspicion: Suspicion
+    entries: Sequence[Entry],
+    related: Sequence[str],
+    counted: Sequence[str],
+    *,
+    max_tokens: int,
+    suspicion: Suspicion,
 ) -> str:
-    """Return entries of a stream, the most important first, and what the archive says about them."""
-    writer = _Writer(max_tokens, suspicion)
-    for entry in sorted(entries, key=lambda entry: (-entry.importance, -entry.seq)):
+    """Return entries of a stream in their order, what was counted, and what the archive says about them.
+
+    The most important entries are taken where not all fit.
+    """
+    chooser, writer = _Writer(max_tokens, suspicion), _Writer(max_tokens, suspicion)
+    lines = {}
+    for entry in entries:
         words = writer.harmless(shorten_line(f"{entry.action}. {entry.content}", _LONGEST_MESSAGE))
-        issues = "".join(f" issue {issue}" for issue in entry.issues)
-        writer.add(
-            f"#{entry.seq} cycle {entry.cycle}, {entry.role or 'no role'}, {entry.type}{issues}: {words}"
+        # An issue is `#310`: an entry has another mark.
+        lines[entry.seq] = (
+            f"e{entry.seq} cycle {entry.cycle}, {entry.role or 'no role'}, {entry.type}: {words}"
         )
-    writer.begin_section("From the archive:", max_tokens)
-    for text in related:
-        writer.add(writer.harmless(shorten_line(text, _LONGEST_LINE)))
+    weightiest = sorted(entries, key=lambda entry: (-entry.importance, -entry.seq))
+    fitting = {entry.seq for entry in weightiest if chooser.add(lines[entry.seq])}
+    for number in sorted(fitting):
+        writer.add(lines[number])
+    for heading, texts in (("Found by counting:", counted), ("From the archive:", related)):
+        writer.begin_section(heading, max_tokens)
+        for text in texts:
+            writer.add(writer.harmless(shorten_line(text, _LONGEST_LINE)))
     return writer.text
 
 

@@ -53,6 +53,7 @@ from archivist.reflect.model.conversation_service import (
     ModelReport,
     note_fates,
 )
+from archivist.reflect.model.insight_claims import verify_insight
 from archivist.reflect.model.questions import (
     ModelQuestion,
     account,
@@ -65,6 +66,7 @@ from archivist.reflect.model.verification import EventTexts
 from archivist.reflect.service import history_of, load_context, make_sighting, notes_of
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, contains_item, equals
+from archivist.stream.obstacles import read_reports
 from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
@@ -407,20 +409,29 @@ class LanguageModel(BankService):
 
     @decides(Layer.STREAM)
     def propose_insights(
-        self, entries: Sequence[Entry], related: Sequence[str]
+        self, entries: Sequence[Entry], related: Sequence[str], counted: Sequence[str] = ()
     ) -> tuple[list[tuple[insights.ProposedInsight, list[Entry]]], ModelReport]:
-        """Return the insights of a model that hold, each with the entries that show it."""
+        """Return the insights of a model that hold, each with the entries that show it.
+
+        It is shown what was `counted`, so that it does not say the same again.
+        """
         if problem := self.why_not():
             return [], ModelReport(problem=problem, is_unfinished=True)
         known = {entry.seq: entry for entry in entries}
         with self._conversation() as talk:
             tokens = self._record_tokens(insights.QUESTION)
-            text = describe_entries(entries, related, max_tokens=tokens, suspicion=suspicion)
+            text = describe_entries(entries, related, counted, max_tokens=tokens, suspicion=suspicion)
+            signs = {
+                issue: report.sign
+                for entry in sorted(entries, key=lambda entry: entry.seq)
+                for report in read_reports(entry)
+                for issue in (*report.victims, *report.issues)
+            }
             found = talk.ask(insights.QUESTION, text)
             holds = talk.verify(
                 insights.QUESTION,
                 found.insights if found else [],
-                lambda claim: (claim, verification.verify_insight(claim, known, suspicion)),
+                lambda claim: (claim, verify_insight(claim, known, suspicion, signs)),
             )
         return [insight for _, insight in holds], talk.report
 

@@ -32,7 +32,7 @@ from archivist.reading.calls import CALL_KINDS
 from archivist.reading.outcomes import has_worked
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.wording import advice, code, format_rule
-from archivist.records import Category, Entry, EpisodeStatus, Event, Lesson
+from archivist.records import Category, EpisodeStatus, Event, Lesson
 from archivist.records.run_words import TYPED
 from archivist.records.words import MODEL_ORIGIN
 from archivist.reflect.miners.material import Case, Material, importance, make_candidate
@@ -46,7 +46,6 @@ from archivist.reflect.model.claimed_failure import (
     proven_remedies,
 )
 from archivist.reflect.model.questions.account import CitedLine, ProposedAccount
-from archivist.reflect.model.questions.insights import ProposedInsight
 from archivist.reflect.model.questions.joining import JoinedLesson
 from archivist.reflect.model.questions.lessons import ProposedLesson
 from archivist.reflect.model.questions.rewording import RewordedLesson
@@ -56,9 +55,6 @@ from archivist.reflect.requests import is_about_work
 
 _LONGEST_SUMMARY = 400
 _LONGEST_ACCOUNT_LINE = 260
-_LONGEST_INSIGHT = 900
-# One entry is no pattern.
-_LEAST_ENTRIES = 2
 _MOST_LINES = 5
 _MOST_CITED = 12
 # How far a model may move an importance from what the rule for mined lessons gives.
@@ -383,32 +379,6 @@ def may_hold_wish(event: Event) -> bool:
     words = own_words(event.text)
     is_long = len(words.split()) >= _LEAST_WORDS or len(words.encode()) >= _LONG_WORD
     return event.extra.get(TYPED) is True and is_long and not find_wishes(event.text)
-
-
-def verify_insight(
-    claim: ProposedInsight, entries: Mapping[int, Entry], suspicion: Callable[[str, str], str]
-) -> list[Entry]:
-    """Return the entries that show an insight: at least two, which name what it names."""
-    numbers = list(dict.fromkeys(claim.entries))
-    if any(number not in entries for number in numbers):
-        raise ClaimError(DropReason.UNKNOWN_EVENT)
-    if len(numbers) < _LEAST_ENTRIES:
-        raise ClaimError(DropReason.UNCITED)
-    text = f"{claim.title}. {claim.content}"
-    if not claim.title.strip() or not claim.content.strip() or len(text) > _LONGEST_INSIGHT:
-        raise ClaimError(DropReason.EMPTY)
-    cited = [entries[number] for number in numbers]
-    texts = [
-        normal_text(
-            f"{entry.action} {entry.content} {entry.role} cycle {entry.cycle} {entry.issues} {entry.tags}"
-        )
-        for entry in cited
-    ]
-    # Of how many cycles or entries is the model's own count, and may be any number up to those it cites.
-    names = [name for name in names_in(text) if not (name.isdecimal() and int(name) <= len(cited))]
-    if not all(is_shown(name, texts) for name in names) or suspicion(claim.title, claim.content):
-        raise ClaimError(DropReason.UNSUPPORTED)
-    return cited
 
 
 def verify_rewording(claim: RewordedLesson, lesson: Lesson) -> Candidate:
