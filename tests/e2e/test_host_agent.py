@@ -64,7 +64,7 @@ def _over_stdio(project: Path, work: Callable[[Door], Any], sets: str = "default
 
 def _by_schemas(archivist: Command, work: Callable[[Door], Any]) -> Any:
     """Let any tool-using model work: the prompt and the schemas are printed, a call is one command."""
-    prompt = archivist("tools", "prompt", "--run", "s-1").out
+    prompt = archivist("tools", "prompt", "--run", "s-1", "--set", "archivist").out
     schemas = json.loads(archivist("tools", "--format", "openai", "--set", "archivist").out)
     offered = {each["function"]["name"]: each["function"]["parameters"] for each in schemas}
     assert {"memory_get", "recall", "create_lessons"} <= offered.keys()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from archivist import Bank
 from archivist.errors import InputError
+from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind, Provenance, Status
 from archivist.tools.functions import call
+from tests.samples import MISSING_MODULE, agent_log
 from tests.samples import lesson as made
 
 AGENT = Actor(ActorKind.AGENT, "ada", "archivist")
@@ -113,3 +117,56 @@ def test_lessons_of_healers_say_so(bank: Bank) -> None:
     by_orchestrator = bank.acting_as(Actor(ActorKind.ORCHESTRATOR, "o", "healer"))
     assert by_orchestrator.lessons.add("Clear the cache first").source == "healer"
     assert bank.lessons.add("Mine").source == "manual"
+
+
+def _captured_run(bank: Bank, folder: Path) -> None:
+    bank.runs.capture_file(agent_log(folder / "s-1.jsonl", MISSING_MODULE))
+    bank.reflect("s-1")
+
+
+@pytest.mark.req("A19")
+def test_a_lesson_of_a_captured_run_is_of_its_repository(bank: Bank, agent: Bank, tmp_path: Path) -> None:
+    _captured_run(bank, tmp_path)
+    words = "The tests load `freezegun` while `tests/conftest.py` is read"
+    for evidence in (["s-1#1"], ["s-1"]):
+        kept: Any = call(agent, "lesson_add", {"summary": f"{words}: {evidence[0]}", "evidence": evidence})
+        assert bank.lessons.get(kept["id"]).repo == bank.runs.episode("s-1").project != ""
+
+
+@pytest.mark.req("A19")
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("The tests fail 7 times", "no cited event shows '7'"),
+        ("`pip install freezegun` fails here", "the cited call of 'pip install freezegun' worked"),
+        ("`git status` fails because the disk was full", "no cited event shows the cause"),
+    ],
+)
+def test_a_false_claim_about_cited_calls_is_refused(
+    bank: Bank, agent: Bank, tmp_path: Path, claim: str, reason: str
+) -> None:
+    _captured_run(bank, tmp_path)
+    evidence = ["s-1#0", "s-1#1", "s-1#2"]
+    with pytest.raises(InputError, match=reason):
+        call(agent, "lesson_add", {"summary": claim, "run": "s-1", "evidence": evidence})
+
+
+def test_a_merged_suggestion_keeps_the_events_of_both(bank: Bank, agent: Bank, tmp_path: Path) -> None:
+    _captured_run(bank, tmp_path)
+    mined = next(iter(bank.lessons.query(Query())))
+    told: Any = call(
+        agent, "lesson_add", {"summary": "`tests/conftest.py` loads `freezegun`", "evidence": ["s-1#1"]}
+    )
+    merged: Any = call(agent, "merge", {"ids": [mined.short_id, told["id"]]})
+    assert set(mined.evidence.events) | {"s-1#1"} <= set(bank.lessons.get(merged["id"]).evidence.events)
+
+
+@pytest.mark.req("A19")
+def test_a_run_is_searched_and_read_as_plain_lines(bank: Bank, agent: Bank, tmp_path: Path) -> None:
+    _captured_run(bank, tmp_path)
+    bank.runs.capture_file(agent_log(tmp_path / "s-2.jsonl", MISSING_MODULE, session="s-2"))
+    found: Any = call(agent, "recall", {"query": "pytest freezegun", "kinds": ["event"], "run": "s-1"})
+    assert {hit["id"].partition("#")[0] for hit in found["hits"]} == {"s-1"}
+    read: Any = call(agent, "memory_get", {"id": "s-1"})
+    assert "\nproject: " in read["text"]
+    assert '\\"' not in json.dumps(read["text"])

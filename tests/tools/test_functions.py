@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from archivist import Bank
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, Episode
-from archivist.tools.functions import Toolset, for_anthropic, for_mcp, for_openai, tools
+from archivist.tools import prompts
+from archivist.tools.functions import Toolset, for_anthropic, for_mcp, for_openai, select_tools, tools
 from archivist.tools.functions import call as call_tool
 from archivist.tools.registry import LIMIT_TOKENS, page, text_page
 
@@ -484,3 +486,13 @@ def test_an_archived_cycle_has_the_stream_as_its_source(bank: Bank) -> None:
     (found,) = call(bank, "archival_search", {"query": "headless mode"})["entries"]
     assert (found["source"], found["metadata"]["type"]) == ("stream", "cycle")
     assert (found["metadata"]["roles"], found["metadata"]["issues"]) == (["ops"], [84])
+
+
+def test_the_printed_prompt_names_only_what_the_server_offers() -> None:
+    """One scale of importance too, the same as in the subagent's prompt."""
+    offered = {tool.name for tool in select_tools("default")}
+    text = prompts.reflect(offered, run="r-1")
+    assert not any(each.name in text for each in tools() if each.name not in offered)
+    agent = resources.files("archivist.edges.install").joinpath("agent.md").read_text("utf-8")
+    scale = ("0.3 saves a minute", "0.5 an attempt", "0.8 a run", "1.0 prevents damage")
+    assert all(words in " ".join(text.split()) and words in " ".join(agent.split()) for words in scale)

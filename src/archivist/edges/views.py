@@ -345,7 +345,7 @@ def model_report_view(reports: Sequence[ModelReport]) -> View:
         return {}
     dropped: Counter[str] = Counter()
     for report in reports:
-        dropped.update(report.dropped)
+        dropped.update(report.drop_reasons)
     from archivist.reflect.budget import Spending
 
     total = reduce(Spending.plus, (report.spending for report in reports))
@@ -355,9 +355,10 @@ def model_report_view(reports: Sequence[ModelReport]) -> View:
         "runs": sum(bool(report.questions) for report in reports),
         **total.as_view(),
         "seconds": round(sum(report.seconds for report in reports), 1),
-        "proposed": sum(report.proposed for report in reports),
+        "proposed": sum(report.proposed_count for report in reports),
         "admitted": sum(report.admitted_count for report in reports),
         "dropped": dict(dropped.most_common()),
+        "claims": [{"run": report.run, **asdict(claim)} for report in reports for claim in report.claims],
         "problem": "; ".join(problems),
     }
 

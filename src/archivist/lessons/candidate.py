@@ -32,8 +32,6 @@ from archivist.records import (
 from archivist.text import make_legible
 
 NO_EVIDENCE = Evidence()
-# The origin of a lesson whose words are a language model's; which one and which question, its extra says.
-MODEL_ORIGIN = "model"
 _TAGS_FROM_TEXT = 5
 _TAG_CHARACTERS = 4
 

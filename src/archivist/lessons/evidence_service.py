@@ -35,6 +35,11 @@ def resolve_evidence(bank: Bank, names: Sequence[str]) -> Evidence:
     return Evidence(**{kind: tuple(sorted(ids)) for kind, ids in found.items()})
 
 
+def runs_of(evidence: Evidence) -> list[str]:
+    """Return the runs of the cited events."""
+    return list(dict.fromkeys(name.rpartition("#")[0] for name in evidence.events))
+
+
 def require_support(bank: Bank, text: str, names: Sequence[str], older: Sequence[Lesson]) -> None:
     """Refuse a claim that the events and captured runs which it cites do not show.
 

@@ -18,12 +18,13 @@ from typing import Any
 from archivist.access.rights import may_change
 from archivist.capture.clean import Cleaner
 from archivist.cold_start import lazy_pattern
-from archivist.lessons.candidate import MODEL_ORIGIN, Candidate, Sighting, clean_candidate, lesson_fields
+from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
 from archivist.lessons.contradiction import wish_likeness
 from archivist.lessons.quarantine import is_quarantined, lesson_suspicion
 from archivist.lessons.standing import is_confirmed, lesson_text, merge_evidence, merge_sets, merge_versions
 from archivist.reading.failures import have_different_subjects
 from archivist.records import Evidence, Lesson, LessonType, Provenance, Source, Status
+from archivist.records.words import MODEL_ORIGIN
 
 SUMMARY_WEIGHT = 0.6
 NAME_WEIGHT = 0.3
@@ -36,6 +37,8 @@ ALIKE_AT = 0.5
 # A finding is a role's hint when the role made at least so many of its sightings, and this share of them.
 _LEAST_SIGHTINGS = 3
 _HINT_SHARE = 0.75
+# How often a remedy helped, as miners say it.
+_FIGURE = lazy_pattern(r" \(helped in [^()]{1,40}\)")
 _CODE = lazy_pattern(r"`([^`]+)`")
 _NAME = lazy_pattern(r"[A-Za-z0-9_][\w.+-]*")
 # Words that stand in many commands and identify none.
@@ -222,7 +225,7 @@ def succeed_lessons(older: Sequence[Lesson], candidate: Candidate, sighting: Sig
         created=min(lesson.created for lesson in older),
         updated=sighting.now,
         edited=sighting.now,
-        summary=candidate.summary,
+        summary=_with_figure(candidate.summary, first.summary),
         rule=candidate.rule,
         signature=candidate.key,
         tool=candidate.tool,
@@ -241,6 +244,12 @@ def succeed_lessons(older: Sequence[Lesson], candidate: Candidate, sighting: Sig
             faded=min(draft.faded, other.faded),
         )
     return record_sighting(draft, candidate, sighting) if sighting.run else draft
+
+
+def _with_figure(summary: str, counted: str) -> str:
+    """Return a summary that says how often the remedy helped, where the mined words do."""
+    figure = _FIGURE.search(counted)
+    return f"{_FIGURE.sub('', summary).rstrip('.')}{figure[0]}" if figure else summary
 
 
 def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
@@ -262,7 +271,11 @@ def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) ->
 def meet_mined(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Count the run, and take the newer words unless a person or a model chose the present ones."""
     seen = record_sighting(known, candidate, sighting)
-    is_chosen = known.confirmed or known.source is not Source.ARCHIVIST or known.origin == MODEL_ORIGIN
+    is_own = known.source is Source.ARCHIVIST and not known.confirmed
+    if is_own and known.origin == MODEL_ORIGIN and known.signature == candidate.key:
+        # The words stay a model's; how often its remedy helped is counted.
+        return replace(seen, summary=_with_figure(seen.summary, candidate.summary))
+    is_chosen = not is_own or known.origin == MODEL_ORIGIN
     if is_chosen or known.signature != candidate.key:
         return seen
     worded = replace(

@@ -14,7 +14,6 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
-    MODEL_ORIGIN,
     Candidate,
     KeptLesson,
     LessonChange,
@@ -23,9 +22,10 @@ from archivist.lessons.candidate import (
 )
 from archivist.lessons.contradiction import contradicts, find_contradicted, standing_of, wish_words
 from archivist.lessons.quarantine import lesson_suspicion
-from archivist.lessons.standing import cited_findings, with_status
+from archivist.lessons.standing import SUPERSEDES, cited_findings, with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Event, EventKind, Lesson, LessonType, Provenance, Status
+from archivist.records.words import MODEL_ORIGIN
 from archivist.store.filters import any_of, at_least, contains_item, equals, not_equals, one_of
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 
@@ -47,7 +47,10 @@ _PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domai
 
 
 def _is_believed_wish(lesson: Lesson) -> bool:
-    return lesson.type is LessonType.PREFERENCE and lesson.status.is_live and not lesson.is_waiting
+    # What only a model found waits for a second run, and must not take the place of what the user said.
+    is_doubtful = lesson.origin == MODEL_ORIGIN and lesson.status is not Status.ACTIVE
+    is_live = lesson.status.is_live and not lesson.is_waiting
+    return lesson.type is LessonType.PREFERENCE and is_live and not is_doubtful
 
 
 def _holds_all_words(candidate: Candidate, lesson: Lesson) -> bool:
@@ -183,7 +186,14 @@ class LessonGate:
             return KeptLesson(draft, LessonChange.DROPPED)
         if not older:
             return KeptLesson(self._put_new(draft, 0, self._verb), LessonChange.CREATED)
-        new = self._put_new(gate.succeed_lessons(older, candidate, sighting), 0, "refine")
+        succeeding = gate.succeed_lessons(older, candidate, sighting)
+        is_told = self._settle(succeeding, None).status is Status.ACTIVE
+        if not candidate.generalises and not is_told and any(each.status is Status.ACTIVE for each in older):
+            # Nothing is taken from runs before what replaces it is told: a person decides.
+            pending = {SUPERSEDES: sorted(lesson.id for lesson in older)}
+            draft = replace(draft, extra={**draft.extra, **pending})
+            return KeptLesson(self._put_new(draft, 0, self._verb), LessonChange.CREATED)
+        new = self._put_new(succeeding, 0, "refine")
         if candidate.generalises:
             return KeptLesson(new, LessonChange.CREATED)
         for lesson in older:

@@ -19,6 +19,7 @@ from archivist.lessons.quarantine import is_quarantined
 from archivist.records import ActorKind, Evidence, Finding, Lesson, LessonType, Provenance, Source, Status
 from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, digest_of, field_names, to_plain
+from archivist.records.words import MODEL_ORIGIN
 from archivist.service import complete_id
 from archivist.store.filters import equals
 
@@ -93,8 +94,9 @@ def with_status(lesson: Lesson, *, promote_at_runs: int) -> Lesson:
 
 
 def is_confirmed(lesson: Lesson) -> bool:
-    """Say whether a lesson is active without a second run."""
-    return lesson.confirmed or lesson.type is LessonType.PREFERENCE or lesson.source is Source.MANUAL
+    """Say whether a lesson is active without a second run; a wish that only a model found is not."""
+    is_wish = lesson.type is LessonType.PREFERENCE and lesson.origin != MODEL_ORIGIN
+    return lesson.confirmed or is_wish or lesson.source is Source.MANUAL
 
 
 def lesson_text(lesson: Lesson) -> tuple[object, ...]:
@@ -123,8 +125,9 @@ def is_reworded(lesson: Lesson) -> bool:
 
 
 def superseded_ids(lesson: Lesson) -> list[str]:
-    """Return the lessons that an agent's suggestion asks to replace; a file's claim counts for nothing."""
-    pending = lesson.extra.get(SUPERSEDES) if lesson.provenance is Provenance.SUGGESTED else None
+    """Return the lessons that an agent or a model asks to replace; a file's claim counts for nothing."""
+    is_ours = lesson.provenance in (Provenance.SUGGESTED, Provenance.MINED)
+    pending = lesson.extra.get(SUPERSEDES) if is_ours else None
     return [str(name) for name in pending] if isinstance(pending, list | tuple) else []
 
 

@@ -1,39 +1,82 @@
 """Say whether events show what a lesson claims: by the names in it and by what it advises, without a model.
 
 What it names (code, quotations, paths, errors, options, variables, numbers) must stand in the events that it
-cites, and a command that it advises must be one that a cited call ran without failing. So whoever words a
-lesson, or the log that talked them into it, can choose among what happened and cannot make anything up.
+cites, and so must the words of a cause. A command that it advises must be one that a cited call ran without
+failing, and one that it says to fail must have failed. So whoever words a lesson, or the log that talked them
+into it, can choose among what happened and cannot make anything up.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.wording import without_paths
+from archivist.recall.keywords import STOP_WORDS
 from archivist.records import Event, EventKind, Lesson
+
+if TYPE_CHECKING:
+    from archivist.reading.calls import ToolCall
 
 CODE = lazy_pattern(r"`([^`\n]+)`")
 # What can be looked up besides code: quotations, paths, error classes, options, variables, numbers, files.
 _NAMES = lazy_pattern(
     r"[“\"]([^“”\"\n]{4,200})[”\"]|(?<![\w.@~+/-])((?:[\w.@~+-]*+/)++[\w.@+-]++)"
     r"|\b(\w+(?:Error|Exception|Warning))\b|(?<![\w-])(--?[a-zA-Z][\w-]+)"
-    r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b|\b(\d[\d.]*\d)\b"
+    r"|\b([A-Z][A-Z0-9]*_[A-Z0-9_]+)\b|(?<![\w.-])(\d+(?:\.\d+)*)(?![\w-]|\.\w)"
     r"|(?<![\w.-])([\w-]++\.(?:py|js|ts|tsx|jsx|rs|go|java|rb|c|h|cpp|toml|ya?ml|json|cfg|ini|sh|md|lock|sql))\b"
 )
+_QUOTED = lazy_pattern(r"[“\"][^“”\"\n]{1,200}[”\"]")
 # The last of these words before a command decides whether a sentence recommends it.
 _TURN = lazy_pattern(
-    r"\b(?:(?:not|never|avoid|without|longer)(?: \w{1,20})?|instead of|rather than|before|when|if|because"
-    r"|after|until|while|since|that|which|fails?|needs?|imports?)\b|n't(?: \w{1,20})?"
+    r"\b(?:\w+(?:s|ed) with|(?:not|never|avoid|without|longer|leave out|skip|omit|exclude)(?: \w{1,20})?"
+    r"|instead of|rather than|before|when|if|because|after|until|while|since|that|which|fails?|needs?"
+    r"|imports?)\b|n't(?: \w{1,20})?"
     r"|\b(?P<advice>us(?:e|ing)|run(?:ning)?|try|execute|call|install|add|pass|set|first|then|with|prefer"
     r"|instead)\b",
     re.IGNORECASE,
 )
 _CONDITION = lazy_pattern(r"\bIF\b.*?\bTHEN\b", re.DOTALL)
-_SENTENCE_END = lazy_pattern(r"[.;!?](?:\s|$)")
+# Behind a colon another statement begins, unless the colon announces what is to be used: "run: `make up`".
+_CLAUSE_END = lazy_pattern(
+    r"[.;!?](?:\s|$)|(?<!\buse)(?<!\brun)(?<!\btry)(?<!\bfirst)(?<!\bthen)(?<!\binstead):(?:\s|$)",
+    re.IGNORECASE,
+)
+_REMOVES_FILES = lazy_pattern(r"\brm\s+(?:-\S+\s+)*(?:\S*/)?(?:tmp|temp|logs?)(?:/\*?)?(?:\s|$)")
 # How far back the word that decides may be.
 _REACH = 160
+# What is said of a command behind it: that it fails, or does not help.
+_DENIED = lazy_pattern(
+    r"(?:\s+(?!when|if|after|before|and|or|to|then|until)\w+){0,2}?\s+(?:(?P<ever>never|always fails)\b"
+    r"|fails?\b|failed\b|(?:does|did|do) not\b|(?:doesn|didn|don)'t\b|(?:is|was|are) refused\b|crashe[sd]\b"
+    r"|hangs?\b|breaks?\b)",
+    re.IGNORECASE,
+)
+# What follows is given as the reason of what stands before.
+_CAUSE = lazy_pattern(
+    r"\b(?:because(?: of)?|due to|owing to|caused by|c[ao]mes? from|as a result of)\b([^.;:!?]{3,200})",
+    re.IGNORECASE,
+)
+_WORD = lazy_pattern(r"[^\W\d_]{3,}")
+# Words that say that something is so, and not what it is.
+_FILLER = STOP_WORDS | {
+    "here",
+    "still",
+    "already",
+    "again",
+    "itself",
+    "instead",
+    "first",
+    "two",
+    "three",
+    "has",
+}
+# Forms of a word mostly share so many letters: renew, renewed, renewal.
+_STEM = 5
+# A cause is in own words; half of them must be the events'.
+_SHARE_OF_CAUSE = 0.5
 # What a summary says for any argument, such as `git checkout -b <branch>`, and where it was shortened.
 _PLACEHOLDER = lazy_pattern(r"<[\w -]+>|…")
 
@@ -43,20 +86,40 @@ def unsupported_reason(text: str, events: Sequence[Event], known: Iterable[str] 
 
     What stands in `known` texts, such as those of lessons that the claim replaces, needs no event.
     """
+    # Hooks import this module and check no claims.
+    from archivist.reading.calls import read_tool_calls
+
     told = [normal_text(each) for each in known]
-    shown = [normal_text(f"{each.text} {each.target} {each.tool} {each.output}") for each in events]
+    shown = [event_text(each) for each in events]
     calls = [
         normal_text(f"{each.text} {each.target}")
         for each in events
         if each.kind is EventKind.TOOL_CALL and not each.is_error and not each.exit_code
     ]
-    for name in names_in(text):
-        if not is_shown(name, (*shown, *told)):
-            return f"no cited event shows {name!r}"
+    if missing := unshown_name(text, (*shown, *told)):
+        return f"no cited event shows {missing!r}"
     for code in advised_code(text):
+        if destroys(code):
+            return f"{code!r} can destroy work or data"
         if not is_shown(code, (*calls, *told)):
             return f"no cited call ran {code!r} and worked"
+    if cause := unshown_cause(text, (*shown, *told)):
+        return f"no cited event shows the cause {cause!r}"
+    if denied := contradicted_code(text, read_tool_calls(events)):
+        return f"the cited call of {denied!r} worked"
     return ""
+
+
+def event_text(event: Event) -> str:
+    """Return all that stands in an event, for comparison."""
+    found = " ".join(finding.description for finding in event.findings)
+    return normal_text(f"{event.text} {event.target} {event.tool} {event.output} {found}")
+
+
+def unshown_name(text: str, texts: Sequence[str], *, most_own: int = 0) -> str:
+    """Return a name that no text shows, or nothing; numbers up to `most_own` may be counts of one's own."""
+    own = {str(number) for number in range(most_own + 1)}
+    return next((name for name in names_in(text) if name not in own and not is_shown(name, texts)), "")
 
 
 def names_in(text: str) -> list[str]:
@@ -74,19 +137,79 @@ def advised_code(text: str) -> list[str]:
     for span in CODE.finditer(text):
         if any(start <= span.start() < end for start, end in conditions):
             continue
-        sentence = _SENTENCE_END.split(CODE.sub("", text[: span.start()])[-_REACH:])[-1]
-        turns = list(_TURN.finditer(sentence))
+        before = _QUOTED.sub("", CODE.sub("", text[: span.start()]))
+        turns = list(_TURN.finditer(_CLAUSE_END.split(before[-_REACH:])[-1]))
         if turns and turns[-1]["advice"]:
             found.append(span[1].strip())
     return list(dict.fromkeys(found))
+
+
+def destroys(command: str) -> bool:
+    """Say whether a command that a claim advises can destroy work or data.
+
+    Of a folder that a build makes again nothing is lost; what lies in `tmp` may be there for a reason.
+    """
+    from archivist.reading.remedies import is_destructive
+
+    return is_destructive(command) or _REMOVES_FILES.search(command) is not None
+
+
+def unshown_cause(text: str, texts: Sequence[str]) -> str:
+    """Return a cause that a text gives and of whose words most stand in no other text, or nothing."""
+    whole = " ".join(texts)
+    for clause in _CAUSE.findall(text):
+        words = content_words(clause)
+        shown = [word for word in words if holds_form(whole, word)]
+        if words and len(shown) < _SHARE_OF_CAUSE * len(words):
+            return " ".join(clause.split())
+    return ""
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of a text that say what it is about, in lower case."""
+    return [word for word in _WORD.findall(text.casefold()) if word not in _FILLER]
+
+
+def holds_form(text: str, word: str) -> bool:
+    """Say whether a normal text holds a form of a word: another ending is the same word."""
+    return re.search(rf"(?<![^\W_]){re.escape(word[:_STEM])}", text) is not None
+
+
+def contradicted_code(text: str, calls: Sequence[ToolCall]) -> str:
+    """Return a command that a text says to fail, or not to help, and that only worked; or nothing.
+
+    That it never helps is contradicted by one call that worked.
+    """
+    from archivist.reading.outcomes import has_worked
+
+    for code, is_always in denied_code(text):
+        made = [call for call in calls if normal_text(code) in _step_texts(call)]
+        has_failed = any(call.has_failed for call in made)
+        if any(map(has_worked, made)) and (is_always or not has_failed):
+            return code
+    return ""
+
+
+def denied_code(text: str) -> list[tuple[str, bool]]:
+    """Return the commands that a text says to fail or not to help, each with whether it says so for good."""
+    found = [(span[1].strip(), _DENIED.match(text[span.end() :])) for span in CODE.finditer(text)]
+    return [(code, bool(denied["ever"])) for code, denied in found if denied]
+
+
+def _step_texts(call: ToolCall) -> set[str]:
+    """Return what a call ran, step by step, or the tool that it is of."""
+    steps = {normal_text(" ".join(word.value for word in step.words)) for step in call.steps}
+    return steps or {normal_text(call.event.tool)}
 
 
 def is_shown(name: str, texts: Iterable[str]) -> bool:
     """Say whether one of some normal texts holds a name: as it stands, or, of a command, all of its words."""
     wanted = normal_text(_PLACEHOLDER.sub(" ", name))
     words = wanted.split()
+    # A folder may be followed by what lies in it.
+    end = "" if wanted.endswith("/") else r"(?!\w)"
     return any(
-        (wanted in text and re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", text) is not None)
+        (wanted in text and re.search(rf"(?<!\w){re.escape(wanted)}{end}", text) is not None)
         or (len(words) > 1 and all(_holds_word(text, word) for word in words))
         for text in texts
     )

@@ -15,6 +15,8 @@ MAX_RUN_COUNT = 1_000_000
 NOTES = "reflection"
 # The key in those notes of what a language model told of the run.
 BY_MODEL = "model"
+# The origin of a lesson whose words are a language model's; which one and which question, its extra says.
+MODEL_ORIGIN = "model"
 # Separates a run's id from the project of its part in another repository.
 PART = "@"
 

@@ -61,6 +61,8 @@ _ASKED_CHARACTERS = 2_000
 _RELATED = 10
 # Entries of earlier reflections that are read again; as many are compared.
 _EARLIER = 300
+# So many places are kept for what was counted, besides a model's insights.
+_LEAST_COUNTED = 2
 
 
 class Insights(NamedTuple):
@@ -93,7 +95,8 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
     if skipped:
         return Insights(skipped=skipped)
     related, lessons = _related_documents(bank, chosen), _related_lessons(bank, chosen)
-    by_model, report = _ask_model(bank, chosen, related) if with_model else ([], None)
+    known = insights(chosen, related=related, lessons=lessons) if with_model else []
+    by_model, report = _ask_model(bank, chosen, related, known) if with_model else ([], None)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         entries, chosen, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
@@ -122,10 +125,16 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
             for text, (issues, end) in _ended_blockers(writer, entries).items()
             if not reported & {*issues}
         ] + counted
+        # What was counted is sure: a model must not displace it.
+        by_model = by_model[: MOST_INSIGHTS - min(len(counted), _LEAST_COUNTED)]
         # Blockers and rules come from counting alone: they change core memory.
         found = sorted((*by_model, *counted), key=lambda each: not (each.blocker or each.rule))[
             :MOST_INSIGHTS
         ]
+        written = {each.action for each in found}
+        for claim in report.claims if report else ():
+            if not claim.reason and _title_of(claim.text) not in written:
+                claim.drop("the reflection has no room for it")
         done = _write_insights(archivist, writer, found, entries)
         done = done._replace(reason=reason, gathered=len(chosen), model=report)
     return _update_core(archivist, done, found, entries)
@@ -138,16 +147,21 @@ def _projects_of(reader: Reader, entries: Iterable[Entry]) -> dict[str, str]:
     return {entry.id: runs[entry.run].project if entry.run in runs else "" for entry in entries}
 
 
+def _title_of(claim: str) -> str:
+    return f"Reflection: {claim.strip()}"
+
+
 def _ask_model(
-    bank: Bank, chosen: list[Entry], related: list[RelatedItem]
+    bank: Bank, chosen: list[Entry], related: list[RelatedItem], counted: list[Insight]
 ) -> tuple[list[Insight], ModelReport | None]:
     """Return the insights of the configured language model that its entries show."""
     if not chosen or not may(bank.actor, Layer.STREAM, Verb.DECIDE):
         return [], None
-    proposed, report = bank.model.propose_insights(chosen, [item.text for item in related])
+    told = [f"{each.action.removeprefix('Reflection: ')}: {each.content}" for each in counted]
+    proposed, report = bank.model.propose_insights(chosen, [item.text for item in related], told)
     found = [
         Insight(
-            action=f"Reflection: {claim.title.strip()}",
+            action=_title_of(claim.title),
             content=f"{claim.content.strip()} (Read by {report.model} from {len(cited)} entries.)",
             importance=10 if claim.importance >= 10 else 9,
             tags=tags("reflection", "model", claim.kind, *claim.tags[:3]),

@@ -456,6 +456,7 @@ def recall(
     ] = None,
     role: Role = "",
     issue: Issue = None,
+    run: Annotated[str, Meta(description="Only of this run: its calls and messages.")] = "",
     repo: AnyRepo = "",
     limit: Limit = 5,
     offset: Offset = 0,
@@ -464,7 +465,9 @@ def recall(
     from archivist.recall.query import Query
 
     reach = min(offset + limit + 1, _DEPTH)
-    wanted = Query(text=query, kinds=tuple(kinds or ()), role=role, issue=issue, repo=repo, limit=reach)
+    wanted = Query(
+        text=query, kinds=tuple(kinds or ()), role=role, issue=issue, run=run, repo=repo, limit=reach
+    )
     return page("hits", bank.recall(wanted).hits, _compact_hit, offset=offset, limit=limit)
 
 
@@ -579,9 +582,11 @@ def memory_get(
     offset: Offset = 0,
 ) -> Answer:
     """Read one memory in full, a page at a time. The id of a workspace document is its document_path."""
-    from archivist.tools.resources_service import read_memory
+    from archivist.tools.resources_service import as_lines, read_record
 
-    kind, text = read_memory(bank, id)
+    kind, record = read_record(bank, id)
+    # An answer is JSON already: a record in it as JSON would be escaped twice.
+    text = record if isinstance(record, str) else "\n".join(as_lines(record))
     return {"id": id, "kind": kind or "document", **text_page(text, offset=offset)}
 
 

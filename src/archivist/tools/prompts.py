@@ -26,7 +26,7 @@ _WHEN = {
     "lesson_add": "After something was learnt the hard way: lesson_add, one call a lesson. It counts as seen"
     " once until another run meets it; the same lesson again is merged.",
     "create_lessons": "create_lessons keeps several lessons at once; merge makes one of several that agree.",
-    "memory_log": "At the end of a piece of work: memory_log says what was done, with an honest importance.",
+    "memory_log": "At the end of a piece of work: memory_log says what was done. Its importance is 1 to 10.",
     "recall_search": "For what was logged lately: recall_search(query).",
     "archival_search": "For documents, decisions and old cycles: archival_search(query).",
     "core_memory_update": "core_memory_update and core_memory_append change what is always in context.",
@@ -105,8 +105,8 @@ Reflect on {which}, and keep the few things that the next run should know.{focus
    - supersedes: the ids of lessons that it replaces, if any
    - run: {run}
    - tags: two to five words by which it is found
-   - importance: 0.9 for lost work or hours, 0.7 for many wasted steps, 0.5 for a detour; below 0.3 it is
-     not worth keeping
+   - importance: from 0 to 1; 0.3 saves a minute, 0.5 an attempt, 0.8 a run, 1.0 prevents damage; below 0.3
+     it is not worth keeping
    No passwords, keys, tokens or personal data.
 5. Say in one line each what was kept. That nothing was worth keeping is a good answer.
 """

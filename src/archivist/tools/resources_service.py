@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -53,6 +54,31 @@ TEMPLATE = Address(
 
 def read_memory(bank: Bank, name: str) -> tuple[str, str]:
     """Return the kind and the text of a record by its id; no kind for a workspace's document by its path."""
+    kind, record = read_record(bank, name)
+    return kind, record if isinstance(record, str) else json.dumps(record, ensure_ascii=False, indent=1)
+
+
+def as_lines(record: Mapping[str, object], indent: str = "") -> Iterator[str]:
+    """Yield a record as lines of `name: value`, without the fields that are empty."""
+    for name, value in record.items():
+        items = value if isinstance(value, list | tuple) else ()
+        if isinstance(value, Mapping):
+            yield f"{indent}{name}:"
+            yield from as_lines(value, f"{indent}  ")
+        elif any(isinstance(item, Mapping) for item in items):
+            yield f"{indent}{name}:"
+            for number, item in enumerate(items, 1):
+                yield from as_lines({str(number): item}, f"{indent}  ")
+        elif value not in ("", None, [], ()):
+            yield f"{indent}{name}: {_inline(value)}"
+
+
+def _inline(value: object) -> str:
+    return ", ".join(map(_inline, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def read_record(bank: Bank, name: str) -> tuple[str, str | dict[str, object]]:
+    """Return the kind and the fields of a record by its id; of a workspace's document its text alone."""
     text = bank.workspace.text_at(name) if name.endswith(".md") else None
     if text is not None:
         return "", text
@@ -68,7 +94,7 @@ def read_memory(bank: Bank, name: str) -> tuple[str, str]:
         with bank.reading() as reader:
             provenance = reader.text_provenance(kind, record)
         plain |= {"provenance": provenance.value} if provenance else {}
-    return kind, json.dumps(plain, ensure_ascii=False, indent=1)
+    return kind, plain
 
 
 def read_resource(bank: Bank, uri: str) -> tuple[str, str]:

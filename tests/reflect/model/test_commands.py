@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from archivist.reflect.model.questions import account, lessons
+from tests.attacks.client_logs import SHAPES
 from tests.commands import Command, Ran
 from tests.reflect.model import replay
 from tests.reflect.model.replay import ReplayServer, serve_replies
@@ -170,3 +171,21 @@ def test_a_project_cannot_choose_the_model(with_model: Command, server: ReplaySe
         assert ran.code == 4
         assert f"model.{key} may not be set by a project" in ran.err
     assert server.requests == []
+
+
+def test_runs_that_were_reflected_on_without_the_model_are_told_of(
+    with_model: Command, tmp_path: Path
+) -> None:
+    log = tmp_path / "old.jsonl"
+    log.write_text(SHAPES["claude.typed"]("old-1", "Mend the parser").replace("2026-03-02", "2020-03-02"))
+    with_model("capture", str(log))
+    with_model("model", "allow", "--yes")
+    with_model("reflect", "--no-llm")
+    ran = with_model("reflect")
+    assert "the model has not read 1 earlier run: archivist reflect --days " in ran.out + ran.err
+
+
+def test_each_claim_is_told_with_its_fate(with_model: Command) -> None:
+    with_model("model", "allow", "--yes")
+    ran = with_model("reflect")
+    assert "kept as m-002 in place of m-001: The tests import `freezegun`" in ran.out + ran.err

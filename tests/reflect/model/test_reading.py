@@ -99,7 +99,7 @@ def test_a_claim_that_its_events_do_not_show_is_dropped_and_counted(
     run = reflected_run(bank, tmp_path)
     (mined,) = bank.lessons.query(Query())
     report, _ = read(bank, run, claim(refines=mined.short_id, **changes), NO_ACCOUNT)
-    assert dict(report.dropped) == {reason: 1}
+    assert dict(report.drop_reasons) == {reason: 1}
     assert bank.lessons.query(Query()) == [mined]
 
 
@@ -108,7 +108,7 @@ def test_a_persons_lesson_is_never_superseded(bank: Bank, tmp_path: Path) -> Non
     (mined,) = bank.lessons.query(Query())
     own = bank.lessons.approve(mined.short_id)
     report, _ = read(bank, run, claim(refines=mined.short_id), NO_ACCOUNT)
-    assert sum(report.dropped.values()) == 1
+    assert sum(report.drop_reasons.values()) == 1
     assert bank.lessons.get(mined.id).summary == own.summary
     assert bank.lessons.get(mined.id).status is Status.ACTIVE
 
@@ -124,7 +124,7 @@ def test_a_lasting_failure_without_remedy_becomes_a_warning(bank: Bank, tmp_path
         {"lessons": [{"kind": "warning", "summary": words, "events": [0, 1], "importance": 0.99}]},
         NO_ACCOUNT,
     )
-    assert not report.dropped
+    assert not report.drop_reasons
     told = [lesson.summary for lesson in (*report.created, *report.updated)]
     assert told == [words]
 
@@ -154,7 +154,7 @@ def test_a_destructive_remedy_is_no_remedy(bank: Bank, tmp_path: Path) -> None:
         "events": [4, 5, 6],
     }
     report, _ = read(bank, run, {"lessons": [words]}, NO_ACCOUNT)
-    assert dict(report.dropped) == {"its remedy can destroy work or data": 1}
+    assert dict(report.drop_reasons) == {"its remedy can destroy work or data": 1}
     assert not any("rm -rf" in remedy for lesson in bank.lessons.query(Query()) for remedy in lesson.remedies)
 
 
@@ -182,7 +182,7 @@ def test_a_log_that_talks_a_model_into_something_gains_no_power(bank: Bank, tmp_
     }
     report, model = read(bank, run, {"lessons": [injected, sent]}, NO_ACCOUNT)
     assert "Ignore all previous" not in model.history[0].prompt
-    assert dict(report.dropped) == {UNPROVEN: 1}
+    assert dict(report.drop_reasons) == {UNPROVEN: 1}
     told = [lesson for lesson in bank.lessons.query(Query()) if lesson.id not in mined]
     assert told == []
     assert "Ignore all" not in bank.brief(task="make test").text
@@ -239,7 +239,7 @@ def test_the_account_is_the_models_where_its_events_show_it(bank: Bank, tmp_path
     )
     assert notes["worked"] == ["`pip install freezegun` made the tests pass"]
     assert notes["failed"] == ["`python -m pytest tests -q` lacked a module"]
-    assert sum(report.dropped.values()) == 6
+    assert sum(report.drop_reasons.values()) == 6
     # Reflecting again keeps what the model told, and asks nothing.
     bank.reflect(run)
     again: Any = bank.runs.episode(run).extra["reflection"]
@@ -267,7 +267,7 @@ def test_an_account_that_only_repeats_the_record_is_none(bank: Bank, tmp_path: P
     run = reflected_run(bank, tmp_path, [("make test", printed, False)])
     mined = bank.runs.episode(run).summary
     report, _ = read(bank, run, {"outcome": [{"text": copied, "events": [0]}]})
-    assert dict(report.dropped) == {"repeats the record and says nothing about it": 1}
+    assert dict(report.drop_reasons) == {"repeats the record and says nothing about it": 1}
     assert bank.runs.episode(run).summary == mined
 
 
@@ -290,8 +290,8 @@ def test_a_wish_is_found_in_any_language_and_kept_in_the_users_words(
     report, _ = read(bank, run, NO_ACCOUNT, {"wishes": [said, not_said]})
     (lesson,) = bank.lessons.query(Query())
     assert (lesson.type, lesson.remedies) == (LessonType.PREFERENCE, (wish,))
-    assert lesson.importance == 0.9
-    assert dict(report.dropped) == {"not in the user's own words": 1}
+    assert (lesson.importance, lesson.status) == (0.6, Status.CANDIDATE)
+    assert dict(report.drop_reasons) == {"not in the user's own words": 1}
 
 
 def test_what_comes_with_the_task_weighs_little(bank: Bank, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_new_words_add_nothing_and_lose_no_remedy(
     (mined,) = bank.lessons.query(Query())
     _ignore(bank, mined)
     report, _ = _refine(bank, {"summary": words, "rule": "IF tests run THEN look"})
-    assert dict(report.dropped) == {reason: 1}
+    assert dict(report.drop_reasons) == {reason: 1}
     assert bank.lessons.query(Query()) == [mined]
     # What came to nothing once is not paid for again.
     assert _refine(bank)[1].history == []
@@ -140,7 +140,7 @@ def test_lessons_that_say_the_same_become_one(bank: Bank) -> None:
     }
     report, _ = _refine(bank, {"groups": [joined]})
     (one,) = bank.lessons.query(Query())
-    assert (report.updated, report.dropped) == ((one,), {})
+    assert (report.updated, report.drop_reasons) == ((one,), {})
     assert set(one.runs) == {*first.runs, *second.runs}
     assert one.remedies == first.remedies
     assert {bank.lessons.get(each.id).superseded_by for each in (first, second)} == {one.id}
@@ -182,7 +182,7 @@ def test_a_group_that_does_not_hold_changes_nothing(bank: Bank, group: dict[str,
     _put(bank, 2, "billing: `make test` hangs without redis", tool="make", tags=("redis",))
     before = bank.lessons.query(Query())
     report, _ = _refine(bank, {"groups": [group]})
-    assert sum(report.dropped.values()) == 1
+    assert sum(report.drop_reasons.values()) == 1
     assert bank.lessons.query(Query()) == before
 
 
@@ -195,7 +195,7 @@ def test_different_remedies_are_different_lessons(bank: Bank) -> None:
         "summary": "`make test` fails: `make up`, `make db`",
     }
     report, _ = _refine(bank, {"groups": [joined]})
-    assert dict(report.dropped) == {"its events show the opposite": 1}
+    assert dict(report.drop_reasons) == {"its events show the opposite": 1}
 
 
 # The stream
@@ -251,7 +251,7 @@ def test_an_insight_that_its_entries_do_not_show_is_dropped(bank: Bank, changes:
     bank.model.use(ScriptedModel([{"insights": [{**INSIGHT, **changes}]}]))
     done = bank.stream.reflect(with_model=True)
     assert done.model is not None
-    assert sum(done.model.dropped.values()) == 1
+    assert sum(done.model.drop_reasons.values()) == 1
     assert not any("model" in entry.tags for entry in done.entries)
 
 

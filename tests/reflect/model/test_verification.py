@@ -35,6 +35,11 @@ def test_what_a_text_names(text: str, names: list[str]) -> None:
         ("IF `a b` fails THEN use `c d` rather than `a b`", ["c d"]),
         ("`a b` fails because `c d` is missing", []),
         ("First `a b`, then `c d`", ["a b", "c d"]),
+        ("`a b` fails with “error: no 'b'”: `a` knows only its own commands. Use `c d`.", ["c d"]),
+        ("It is refused with “no x”: the hook runs `c d`", []),
+        ("`a b` fails with `SomeError`", []),
+        ("Instead run: `c d`", ["c d"]),
+        ("IF files are staged THEN leave out `dist`", []),
     ],
 )
 def test_what_a_text_recommends(text: str, commands: list[str]) -> None:

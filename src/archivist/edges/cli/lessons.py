@@ -350,7 +350,7 @@ _LEGEND = (
     "Helped: the run needed it and followed it, and its failure did not occur, or not again; Did not help: it"
     " did, whether or not the run followed it; Ignored: needed, not followed, and no failure; Not needed: the"
     " run had no occasion; Not known: nobody can tell; Helped share: of the runs in which it helped or did"
-    " not, with its 95 % interval; Not found/found again: helpful and ineffective by the rule of the cross-run"
+    " not, with its 95 % interval; Not found/found again: helpful, ineffective by the rule of the cross-run"
     " document, and their ratio."
 )
 _LEGEND_HELD_OUT = (

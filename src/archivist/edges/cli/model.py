@@ -22,6 +22,7 @@ from archivist.reflect.model.questions import LEAVES
 from archivist.text import shorten_line
 
 _SHOWN_DAYS = 7
+_LONGEST_CLAIM = 160
 
 model = CommandGroup("model", help="Allow and try a language model for reflection, and show what it spends.")
 
@@ -41,6 +42,8 @@ def describe_report(found: View) -> list[str]:
         dropped = [f"{count} {reason}" for reason, count in found["dropped"].items()]
         rest = f"; dropped: {', '.join(dropped)}" if dropped else ""
         lines.append(f"{found['admitted']} of {found['proposed']} claims hold{rest}")
+    told = [claim for claim in found["claims"] if claim["fate"] != "kept"]
+    lines += [f"  {claim['fate']}: {shorten_line(claim['text'], _LONGEST_CLAIM)}" for claim in told]
     if found["problem"]:
         how = "asked no further" if found["requests"] else "not asked"
         lines.append(f"the model was {how}: {found['problem']}; what was mined is complete")

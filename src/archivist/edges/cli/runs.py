@@ -370,6 +370,7 @@ def reflect(
         # Agents reflect on their own runs, and spend nothing of the user's.
         has_model = bank.config.model.name and not no_llm and bank.actor.kind is not ActorKind.AGENT
         reports = _read_with_model(bank, [each.run for each in done], is_all=not run) if has_model else []
+        unread = _unread_notes(bank) if has_model and not run and days is None else []
         embed(bank)
         view = views.reflection_view(bank, done, failed, reports)
         answer = Answer(view)
@@ -386,9 +387,17 @@ def reflect(
 
         answer = answer._replace(notes=[*answer.notes, *describe_report(view["model"])])
     return answer._replace(
+        notes=[*answer.notes, *unread],
         warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
         code=EXIT_PARTIAL if any(each.error for each in failed) else 0,
     )
+
+
+def _unread_notes(bank: Bank) -> list[str]:
+    """Say how the model comes to read runs that were reflected on without it."""
+    count, days = bank.model.older_unread_runs()
+    runs = pluralize(count, "earlier run")
+    return [f"the model has not read {runs}: archivist reflect --days {days} lets it"] if count else []
 
 
 def _read_with_model(bank: Bank, runs: list[str], *, is_all: bool) -> list[ModelReport]:

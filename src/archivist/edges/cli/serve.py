@@ -257,9 +257,13 @@ def tools(ctx: click.Context, shape: str, toolsets: tuple[str, ...], as_json: bo
 @tools.command(short_help="Print the request to reflect on a run.")
 @click.option("--run", default="", metavar="ID", help="The run to reflect on.")
 @click.option("--focus", default="", metavar="TEXT", help="What to look at above all.")
-def prompt(run: str, focus: str) -> None:
-    """Print the request to reflect on a run, for an agent that has the tools of the set `archivist`."""
-    say(prompts.reflect([each.name for each in offered.tools("archivist")], run=run, focus=focus))
+@click.option(
+    "--set", "toolsets", type=click.Choice(_SETS), multiple=True, help="The sets that the agent has."
+)
+def prompt(run: str, focus: str, toolsets: tuple[str, ...]) -> None:
+    """Print the request to reflect on a run, for an agent with the tools that `archivist mcp` offers."""
+    chosen = offered.tools(*toolsets) if toolsets else offered.select_tools("default")
+    say(prompts.reflect([each.name for each in chosen], run=run, focus=focus))
 
 
 @tools.command(short_help="Call a tool with a JSON object.")

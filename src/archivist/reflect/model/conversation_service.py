@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from archivist.capture.clean import Cleaner
 from archivist.errors import BudgetError, ConfigError, ModelAnswerError, ModelError
-from archivist.lessons.candidate import Candidate
-from archivist.records import Lesson
+from archivist.lessons.candidate import Candidate, KeptLesson, LessonChange
+from archivist.records import Lesson, Status
 from archivist.reflect.budget import NOTHING_SPENT, Spending
 from archivist.reflect.model.caller_service import ModelCaller
 from archivist.reflect.model.questions import ModelQuestion
-from archivist.reflect.model.verification import ClaimError
+from archivist.reflect.model.verification import ClaimError, DropReason
 
 R = TypeVar("R")
 C = TypeVar("C")
 T = TypeVar("T")
-REPEATED = "repeats a lesson, or is below the importance threshold"
+_DROPPED = "dropped: "
+# The field of a claim that says what it is.
+_WORDED = ("summary", "quote", "title", "text")
+SLIGHT = "below the importance threshold"
+NO_ROOM = "one run adds no more lessons"
+
+
+@dataclass(slots=True)
+class ModelClaim:
+    """One claim of a model, and what became of it in words: kept, merged, or dropped and why."""
+
+    question: str
+    text: str
+    fate: str = "kept"
+
+    def drop(self, reason: str) -> None:
+        """Note why it is dropped."""
+        self.fate = f"{_DROPPED}{reason}"
+
+    @property
+    def reason(self) -> str:
+        """Return why it was dropped, or an empty text."""
+        return self.fate.removeprefix(_DROPPED) if self.fate.startswith(_DROPPED) else ""
+
+
+ClaimedLesson = tuple[ModelClaim, Candidate]
 
 
 @dataclass(slots=True)
@@ -34,8 +59,7 @@ class ModelReport:
     model: str = ""
     spending: Spending = NOTHING_SPENT
     seconds: float = 0.0
-    proposed: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
+    claims: list[ModelClaim] = field(default_factory=list)
     created: tuple[Lesson, ...] = ()
     updated: tuple[Lesson, ...] = ()
     questions: list[str] = field(default_factory=list)
@@ -45,9 +69,19 @@ class ModelReport:
     is_exhausted: bool = False
 
     @property
+    def proposed_count(self) -> int:
+        """Return how many claims were made."""
+        return len(self.claims)
+
+    @property
+    def drop_reasons(self) -> Counter[str]:
+        """Return how many claims were dropped, by the reason."""
+        return Counter(claim.reason for claim in self.claims if claim.reason)
+
+    @property
     def admitted_count(self) -> int:
-        """Return how many claims held."""
-        return self.proposed - sum(self.dropped.values())
+        """Return how many claims were kept or merged."""
+        return self.proposed_count - self.drop_reasons.total()
 
     def as_view(self) -> dict[str, Any]:
         """Return it as every door shows it."""
@@ -55,9 +89,10 @@ class ModelReport:
             "model": self.model,
             **self.spending.as_view(),
             "seconds": round(self.seconds, 1),
-            "proposed": self.proposed,
+            "proposed": self.proposed_count,
             "admitted": self.admitted_count,
-            "dropped": dict(self.dropped),
+            "dropped": dict(self.drop_reasons),
+            "claims": [asdict(claim) for claim in self.claims],
             "questions": self.questions,
             "problem": self.problem,
             "is_unfinished": self.is_unfinished,
@@ -90,20 +125,42 @@ class Conversation:
         # Whatever a model says: no secret is stored.
         return Cleaner().clean(found)
 
-    def verify(self, claims: Iterable[C], check: Callable[[C], T]) -> list[T]:
-        """Return what comes of the claims that hold; the others are counted by their reason."""
+    def verify(
+        self, question: ModelQuestion[Any], claims: Iterable[C], check: Callable[[C], T]
+    ) -> list[tuple[ModelClaim, T]]:
+        """Return what comes of the claims that hold, each with the claim; the report has the others too."""
         found = []
-        for claim in claims:
-            self.report.proposed += 1
+        for each in claims:
+            words = next(str(getattr(each, name)) for name in _WORDED if hasattr(each, name))
+            claim = ModelClaim(question.name, words)
+            self.report.claims.append(claim)
             try:
-                found.append(check(claim))
+                found.append((claim, check(each)))
             except ClaimError as error:
-                self.report.dropped[error.reason.value] += 1
+                claim.drop(error.reason.value)
         return found
 
     def verify_candidates(
         self, question: ModelQuestion[Any], claims: Iterable[C], check: Callable[[C], Candidate]
-    ) -> list[Candidate]:
+    ) -> list[ClaimedLesson]:
         """Return the candidates of the claims that hold, with the model and the question that made them."""
         mark = {"name": self.report.model, "question": question.name, "version": question.version}
-        return [replace(each, notes={"model": mark}) for each in self.verify(claims, check)]
+        held = self.verify(question, claims, check)
+        return [(claim, replace(each, notes={"model": mark})) for claim, each in held]
+
+
+def note_fates(
+    claimed: Sequence[ClaimedLesson], kept: Sequence[KeptLesson], names: Mapping[str, str]
+) -> None:
+    """Note in each claim what keeping its lesson did to the bank; `names` are the short ids of lessons."""
+    for (claim, candidate), (lesson, change) in zip(claimed, kept, strict=True):
+        if change is LessonChange.DROPPED:
+            claim.drop(DropReason.UNKNOWN_LESSON if candidate.supersedes else NO_ROOM)
+        elif change in (LessonChange.MET, LessonChange.UNCHANGED):
+            claim.fate = f"merged with {lesson.short_id}"
+        else:
+            replaced = ", ".join(names[each] for each in candidate.supersedes if each in names)
+            is_refined = change is LessonChange.REFINED and replaced
+            claim.fate = f"kept as {lesson.short_id}{f' in place of {replaced}' if is_refined else ''}"
+        if lesson.status is Status.QUARANTINED:
+            claim.fate += ", quarantined until a person approves it"

@@ -6,15 +6,18 @@ edits and reports, each with the number of its event, then what is known already
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from archivist.capture.clean import Cleaner
+from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import CALL_KINDS, ToolCall
 from archivist.reading.outcomes import has_worked
 from archivist.reading.wording import relative_path, without_paths
 from archivist.records import Entry, Episode, Event, EventKind, Lesson, Usage
 from archivist.reflect.miners.material import Case, Material
+from archivist.reflect.model.claimed_failure import all_cases, overcoming_calls
 from archivist.text import estimate_tokens, make_legible, shorten, shorten_line
 
 _LONGEST_COMMAND = 240
@@ -27,6 +30,16 @@ _MOST_OCCURRENCES = 3
 _SHARE_OF_LESSONS = 0.2
 _SHARE_OF_CONTEXT = 0.08
 _MOST_RELATED = 3
+# A line that says why something failed, or where.
+_TELLING = lazy_pattern(
+    r"(?i)\b(?:\w*error|fail\w*|cannot|can't|could not|unable|no such|not (?:found|installed|defined)|missing"
+    r"|unexpected|expected|received|denied|refused|unknown|invalid|unused|fatal)\b|[\u00d7✗✖]|\S\.\w{1,4}:\d+"
+)
+# What a harness adds to an output for its own model: it is no word of the program.
+_REMINDER = lazy_pattern(
+    r"<(system-reminder)>.*?(?:</\1>|\Z)|^\s*(?:REMINDER|IMPORTANT): You (?:MUST|SHOULD)\b[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
 _OPEN, _CLOSE = "<record>", "</record>"
 _LEFT_OUT = "[left out: it speaks to its reader]"
 
@@ -70,11 +83,11 @@ def describe_run(
     for event in {event.seq: event for event in (*said[:1], *said[-2:])}.values():
         writer.add(f"#{event.seq} the user: {shorten_line(event.text, _LONGEST_MESSAGE)}")
     told: set[int] = set()
-    shown_cases = [case for case in material.cases if teaches is None or teaches(case)]
+    shown_cases = [case for case in all_cases(material) if teaches is None or teaches(case)]
     for case in sorted(shown_cases, key=lambda case: (-case.runs, -case.cost, case.first.act.at)):
         # The same failure may have a second name, by what was run or by what overcame it.
         if not told.issuperset(met.act.event.seq for met in case.met) and writer.add(
-            _describe_case(case, writer)
+            _describe_case(case, material, writer)
         ):
             cures = [act for met in case.met[:_MOST_OCCURRENCES] if met.cure for act in met.cure.acts[:2]]
             told |= {act.event.seq for act in (*(met.act for met in case.met), *cures)}
@@ -118,20 +131,39 @@ def describe_messages(said: Sequence[Event], *, max_tokens: int) -> str:
 
 
 def describe_entries(
-    entries: Sequence[Entry], related: Sequence[str], *, max_tokens: int, suspicion: Suspicion
+    entries: Sequence[Entry],
+    related: Sequence[str],
+    counted: Sequence[str],
+    *,
+    max_tokens: int,
+    suspicion: Suspicion,
 ) -> str:
-    """Return entries of a stream, the most important first, and what the archive says about them."""
-    writer = _Writer(max_tokens, suspicion)
-    for entry in sorted(entries, key=lambda entry: (-entry.importance, -entry.seq)):
+    """Return entries of a stream in their order, what was counted, and what the archive says about them.
+
+    The most important entries are taken where not all fit.
+    """
+    chooser, writer = _Writer(max_tokens, suspicion), _Writer(max_tokens, suspicion)
+    lines = {}
+    for entry in entries:
         words = writer.harmless(shorten_line(f"{entry.action}. {entry.content}", _LONGEST_MESSAGE))
-        issues = "".join(f" issue {issue}" for issue in entry.issues)
-        writer.add(
-            f"#{entry.seq} cycle {entry.cycle}, {entry.role or 'no role'}, {entry.type}{issues}: {words}"
+        # An issue is `#310`: an entry has another mark.
+        lines[entry.seq] = (
+            f"e{entry.seq} cycle {entry.cycle}, {entry.role or 'no role'}, {entry.type}: {words}"
         )
-    writer.begin_section("From the archive:", max_tokens)
-    for text in related:
-        writer.add(writer.harmless(shorten_line(text, _LONGEST_LINE)))
+    weightiest = sorted(entries, key=lambda entry: (-entry.importance, -entry.seq))
+    fitting = {entry.seq for entry in weightiest if chooser.add(lines[entry.seq])}
+    for number in sorted(fitting):
+        writer.add(lines[number])
+    for heading, texts in (("Found by counting:", counted), ("From the archive:", related)):
+        writer.begin_section(heading, max_tokens)
+        for text in texts:
+            writer.add(writer.harmless(shorten_line(text, _LONGEST_LINE)))
     return writer.text
+
+
+def without_reminders(text: str) -> str:
+    """Return an output without what the harness adds to it for its own model."""
+    return _REMINDER.sub("", text) if "REMINDER" in text.upper() or "IMPORTANT" in text else text
 
 
 class _Writer:
@@ -178,34 +210,52 @@ class _Writer:
         return "\n".join((_OPEN, *self._lines, _CLOSE))
 
 
-def _describe_case(case: Case, writer: _Writer) -> str:
+def _describe_case(case: Case, material: Material, writer: _Writer) -> str:
     """Return one failure: its first occurrences, what overcame it, what did not, how many runs met it."""
     lines = []
     for met in case.met[:_MOST_OCCURRENCES]:
+        after = f"(after #{met.act.event.seq})"
         lines.append(_call_line(met.act, writer))
         if met.cure:
-            lines += [f"{_call_line(act, writer)} (after #{met.act.event.seq})" for act in met.cure.acts[:2]]
+            lines += [f"{_call_line(act, writer)} {after}" for act in met.cure.acts[:2]]
         if met.in_vain:
             lines.append(f"  tried in vain: {shorten_line('; '.join(met.in_vain), _LONGEST_LINE)}")
+    if not any(met.cure for met in case.met):
+        first = case.first.act.event.seq
+        lines += [f"{_edit_line(act) or _call_line(act, writer)} (after #{first})"
+                  for act in overcoming_calls(case, material)]  # fmt: skip
     if case.runs > 1:
         lines.append(f"  {case.runs} runs of this project met it")
     return "\n".join(dict.fromkeys(lines))
 
 
+def _edit_line(act: ToolCall) -> str:
+    """Return a call that changed files in a line; empty for any other."""
+    files = list(dict.fromkeys(relative_path(edit.file) for edit in act.changes if edit.file))
+    return f"#{act.event.seq} edited {', '.join(files)}" if act.failure is None and files else ""
+
+
 def _call_line(act: ToolCall, writer: _Writer) -> str:
     """Return a call in a line: what was called, and how it ended."""
     event, failure = act.event, act.failure
+    if failure and event.kind is EventKind.MESSAGE:
+        return (
+            f"#{event.seq} the user reported FAILED: {writer.harmless(shorten(failure.line, _LONGEST_LINE))}"
+        )
+    output = without_reminders(event.output)
     called = shorten_line(event.text if act.steps else f"{event.tool} {event.target}", _LONGEST_COMMAND)
     head = f"#{event.seq} `{called}`"
     if failure is None:
-        last = (event.output.strip().splitlines() or [""])[-1]
+        last = (output.strip().splitlines() or [""])[-1]
         shown = writer.harmless(shorten_line(last, _LONGEST_LINE))
         return f"{head} {'worked' if has_worked(act) else 'ended'}{f': {shown}' if shown else ''}"
-    lines = [line.strip() for line in event.output.splitlines() if line.strip()]
-    at = next((index for index, line in enumerate(lines) if failure.line.strip() in line), len(lines))
-    around = [line for line in lines[max(0, at - 1) : at + _OUTPUT_LINES] if failure.line.strip() not in line]
+    error = failure.line.strip()
+    lines = [line.strip() for line in output.splitlines() if line.strip() and error not in line]
+    # What ends an output often says only that it failed; why stands where the trouble begins.
+    telling = list(dict.fromkeys(line for line in lines if _TELLING.search(line)))
+    chosen = telling if len(telling) <= _OUTPUT_LINES else [*telling[: _OUTPUT_LINES - 1], telling[-1]]
     texts = [
-        writer.harmless(shorten(line, _LONGEST_LINE)) for line in (failure.line.strip(), *around) if line
+        writer.harmless(shorten(line, _LONGEST_LINE)) for line in (error, *(chosen or lines[:1])) if line
     ]
     return f"{head} FAILED ({failure.kind}): " + " | ".join(texts)
 
@@ -226,9 +276,8 @@ def _other_lines(
         yield event.seq, f"#{event.seq} the user: {shorten_line(event.text, _LONGEST_MESSAGE)}"
     calls = material.reading.acts
     for act in calls:
-        files = list(dict.fromkeys(relative_path(edit.file) for edit in act.changes if edit.file))
-        if act.failure is None and files:
-            yield act.event.seq, f"#{act.event.seq} edited {', '.join(files)}"
+        if edited := _edit_line(act):
+            yield act.event.seq, edited
     for act in sorted(calls, key=lambda act: (act.failure is None, act.is_look, not act.is_test, act.at)):
         if not act.changes:
             yield act.event.seq, _call_line(act, writer)

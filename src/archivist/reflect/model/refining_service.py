@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from archivist.audit.report import LessonRecommendation, RecommendedStep, recommend_steps
 from archivist.clock import to_text
 from archivist.lessons import gate
-from archivist.lessons.candidate import Candidate, LessonChange, Sighting
+from archivist.lessons.candidate import LessonChange, Sighting
 from archivist.records import ARCHIVIST, Lesson, Provenance, Status
 from archivist.records.plain import canonical_json
 from archivist.reflect.model import verification
-from archivist.reflect.model.conversation_service import REPEATED, Conversation
+from archivist.reflect.model.conversation_service import ClaimedLesson, Conversation, note_fates
 from archivist.reflect.model.questions import ModelQuestion, joining, rewording
 from archivist.store.filters import equals, one_of
 
@@ -32,24 +32,25 @@ _MOST_REWORDED = 3
 def refine_lessons(bank: Bank, talk: Conversation) -> None:
     """Ask about the lessons of a bank, and keep what holds; the report says what changed."""
     report = talk.report
-    candidates = _ask_rewordings(bank, talk)
+    claimed = _ask_rewordings(bank, talk)
     if not report.is_unfinished:
-        candidates += _ask_joinings(bank, talk)
+        claimed += _ask_joinings(bank, talk)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         now = archivist.now()
         sighting = Sighting(
             provenance=Provenance.MINED, actor=ARCHIVIST, now=now, run_count=writer.run_count(), seen=now
         )
-        kept = [archivist.lessons.keep(candidate, sighting) for candidate in candidates]
+        kept = [archivist.lessons.keep(candidate, sighting) for _, candidate in claimed]
+        replaced = [name for _, candidate in claimed for name in candidate.supersedes]
+        names = {name: short for name, (short, _) in archivist.lessons.lesson_names(replaced).items()}
+    note_fates(claimed, kept, names)
     report.created = tuple(each.lesson for each in kept if each.is_new)
     report.updated = tuple(each.lesson for each in kept if each.change is LessonChange.REFINED)
-    lost = (LessonChange.DROPPED, LessonChange.UNCHANGED)
-    report.dropped.update(REPEATED for each in kept if each.change in lost)
 
 
-def _ask_rewordings(bank: Bank, talk: Conversation) -> list[Candidate]:
-    found: list[Candidate] = []
+def _ask_rewordings(bank: Bank, talk: Conversation) -> list[ClaimedLesson]:
+    found: list[ClaimedLesson] = []
     steps = recommend_steps(bank.audits.audit_report())
     wanted = [each for each in steps if each.step is RecommendedStep.REWORD]
     for each in wanted[:_MOST_REWORDED]:
@@ -64,8 +65,8 @@ def _ask_rewordings(bank: Bank, talk: Conversation) -> list[Candidate]:
     return found
 
 
-def _ask_joinings(bank: Bank, talk: Conversation) -> list[Candidate]:
-    found: list[Candidate] = []
+def _ask_joinings(bank: Bank, talk: Conversation) -> list[ClaimedLesson]:
+    found: list[ClaimedLesson] = []
     believed = (one_of("status", (Status.ACTIVE, Status.CANDIDATE)), equals("is_waiting", 0))
     with bank.reading() as reader:
         rows = reader.select(Lesson, *believed, order=("-importance", "number"), limit=_MOST_COMPARED)

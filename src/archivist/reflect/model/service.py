@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, decides, reads
@@ -24,7 +25,6 @@ from archivist.paths import is_file, spending_file
 from archivist.reading.run import read_run
 from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Lesson, Provenance
 from archivist.records.plain import canonical_json, to_plain
-from archivist.records.run_words import TYPED
 from archivist.records.words import BY_MODEL, NOTES
 from archivist.reflect.budget import (
     NOTHING_SPENT,
@@ -36,7 +36,6 @@ from archivist.reflect.budget import (
     refusal,
 )
 from archivist.reflect.miners.material import Material, gather_material
-from archivist.reflect.miners.wishes import find_wishes
 from archivist.reflect.model import verification
 from archivist.reflect.model.caller_service import (
     Endpoint,
@@ -44,8 +43,17 @@ from archivist.reflect.model.caller_service import (
     configured_endpoint,
     is_installed,
 )
+from archivist.reflect.model.claimed_failure import all_cases, can_teach
 from archivist.reflect.model.consent_service import allow_endpoint, allowed_endpoints, forbid_endpoints
-from archivist.reflect.model.conversation_service import REPEATED, Conversation, ModelReport
+from archivist.reflect.model.conversation_service import (
+    SLIGHT,
+    ClaimedLesson,
+    Conversation,
+    ModelClaim,
+    ModelReport,
+    note_fates,
+)
+from archivist.reflect.model.insight_claims import verify_insight
 from archivist.reflect.model.questions import (
     ModelQuestion,
     account,
@@ -57,7 +65,8 @@ from archivist.reflect.model.record import RunRecord, describe_entries, describe
 from archivist.reflect.model.verification import EventTexts
 from archivist.reflect.service import history_of, load_context, make_sighting, notes_of
 from archivist.service import BankService
-from archivist.store.filters import at_least, contains_item, equals
+from archivist.store.filters import Condition, at_least, at_most, contains_item, equals
+from archivist.stream.obstacles import read_reports
 from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
@@ -72,6 +81,7 @@ _BOOK = "model_spending"
 _SCHEMA_TOKENS = 700
 _UNREAD_DAYS = 7
 _MOST_UNREAD = 20
+_MOST_COUNTED = 500
 _TRIAL = ModelQuestion(
     "trial",
     1,
@@ -206,7 +216,8 @@ class LanguageModel(BankService):
         if problem := self.why_not():
             raise ConfigError(problem)
         with self._conversation() as talk:
-            talk.report.proposed = len(talk.caller.ask(_TRIAL, _TRIAL_RECORD).lessons)
+            found = talk.caller.ask(_TRIAL, _TRIAL_RECORD).lessons
+            talk.report.claims += [ModelClaim(_TRIAL.name, each.summary) for each in found]
         return talk.report
 
     # Runs
@@ -227,7 +238,7 @@ class LanguageModel(BankService):
         with self._conversation(run) as talk:
             if not todo:
                 return talk.report
-            candidates: list[Candidate] = []
+            candidates: list[ClaimedLesson] = []
             for question in todo:
                 record = self._describe(seen, material, question)
                 if question is lessons.QUESTION:
@@ -256,7 +267,7 @@ class LanguageModel(BankService):
         is_same = earlier.get("model") == self._name and earlier.get("events") == len(seen.events)
         answered = earlier.get("questions", []) if is_same else []
         todo: list[ModelQuestion[Any]] = []
-        if any(map(verification.can_teach, material.cases)):
+        if any(can_teach(case, material) for case in all_cases(material)):
             todo.append(lessons.QUESTION)
         if material.reading.acts:
             todo.append(account.QUESTION)
@@ -266,11 +277,7 @@ class LanguageModel(BankService):
 
     def _typed_messages(self, material: Material) -> list[Any]:
         """Return the typed messages in which the rules found no wish: only these may need a model."""
-        return [
-            event
-            for event in material.reading.said
-            if event.extra.get(TYPED) is True and not find_wishes(event.text)
-        ]
+        return list(filter(verification.may_hold_wish, material.reading.said))
 
     def _messages(self, material: Material) -> str:
         return describe_messages(
@@ -290,29 +297,35 @@ class LanguageModel(BankService):
             max_tokens=self._record_tokens(question),
             suspicion=suspicion,
             # Nothing is paid for that no claim could be kept of.
-            teaches=verification.can_teach if question is lessons.QUESTION else None,
+            teaches=partial(can_teach, material=material) if question is lessons.QUESTION else None,
             progress=seen.progress,
             related=[run for run in seen.related if run.project == seen.episode.project],
         )
 
-    def _persist(self, seen: ReflectionContext, report: ModelReport, candidates: list[Candidate]) -> None:
+    def _persist(self, seen: ReflectionContext, report: ModelReport, claimed: list[ClaimedLesson]) -> None:
         """Keep what holds and note what was told, as one change in the archivist's name."""
         events = {event.id for event in seen.events}
-        least = self._bank.config.reflect.min_importance_to_persist
-        admitted = gate.admit_candidates(candidates, events, least_importance=least)
-        if repeated := len(candidates) - len(admitted):
-            report.dropped[REPEATED] += repeated
+        rules = self._bank.config.reflect
+        admitted: list[ClaimedLesson] = []
+        for claim, candidate in claimed:
+            found = gate.admit_candidates(
+                [candidate], events, least_importance=rules.min_importance_to_persist
+            )
+            admitted += [(claim, each) for each in found]
+            if not found:
+                claim.drop(SLIGHT)
+        admitted.sort(key=lambda pair: (bool(lesson_suspicion(pair[1])), -pair[1].importance))
         archivist = self._bank.acting_as(ARCHIVIST)
         with archivist.transaction() as writer:
             sighting = make_sighting(archivist, writer, seen.episode)
             counted = writer.select(Lesson, contains_item("runs", sighting.counted))
             made = sum(lesson.origin_run == seen.episode.id for lesson in counted)
-            room = max(0, self._bank.config.reflect.max_memories_per_run - made)
-            kept = archivist.lessons.keep_many(admitted, sighting, max_created=room)
+            room = max(0, rules.max_memories_per_run - made)
+            kept = archivist.lessons.keep_many((each for _, each in admitted), sighting, max_created=room)
+            note_fates(admitted, kept, {lesson.id: lesson.short_id for lesson in seen.lessons})
             report.created = tuple(each.lesson for each in kept if each.is_new)
             changed = (LessonChange.MET, LessonChange.REFINED)
             report.updated = tuple(each.lesson for each in kept if each.change in changed)
-            report.dropped.update(REPEATED for each in kept if each.change is LessonChange.DROPPED)
             self._note(writer, seen, report)
 
     def _note(self, writer: Any, seen: ReflectionContext, report: ModelReport) -> None:
@@ -332,6 +345,8 @@ class LanguageModel(BankService):
             "account": to_plain(told),
             "time": to_text(self._bank.now()),
         }
+        # What was dropped is told once, and not stored.
+        del by_model["claims"]
         is_ours = current.summary in ("", notes.get("outcome"))
         summary = str(told.get("outcome") or current.summary) if is_ours else current.summary
         extra = {**current.extra, NOTES: {**notes, **to_plain(told), BY_MODEL: by_model}}
@@ -341,15 +356,26 @@ class LanguageModel(BankService):
     def unread_runs(self, days: int = _UNREAD_DAYS) -> list[str]:
         """Return the runs of the last days that were reflected on and that the model has not read."""
         since = at_least("finished", to_text(self._bank.now() - timedelta(days=days)))
-        own = (since, equals("action", None), equals("provenance", Provenance.MINED))
+        return [each.id for each in reversed(self._select_unread(since, limit=_MOST_UNREAD))]
+
+    @reads(Layer.RUNS)
+    def older_unread_runs(self) -> tuple[int, int]:
+        """Return how many earlier runs the model has not read, and how many days ago the oldest one ended.
+
+        They are read when somebody asks for it: a model that is new to a bank could cost much at once.
+        """
+        now = self._bank.now()
+        before = at_most("finished", to_text(now - timedelta(days=_UNREAD_DAYS)))
+        found = self._select_unread(before, limit=_MOST_COUNTED)
+        ended = [each.finished for each in found if each.finished]
+        return len(found), (now - min(ended)).days + 1 if ended else 0
+
+    def _select_unread(self, when: Condition, *, limit: int) -> list[Episode]:
+        own = (when, equals("action", None), equals("provenance", Provenance.MINED))
         with self._bank.reading() as reader:
-            found = reader.select(Episode, *own, order=("-finished", "-id"), limit=_MOST_UNREAD)
-        unread = []
-        for each in reversed(found):
-            told = notes_of(each).get(BY_MODEL)
-            if NOTES in each.extra and (not told or told.get("is_unfinished")):
-                unread.append(each.id)
-        return unread
+            found = reader.select(Episode, *own, order=("-finished", "-id"), limit=limit)
+        told = ((each, notes_of(each).get(BY_MODEL)) for each in found if NOTES in each.extra)
+        return [each for each, by_model in told if not by_model or by_model.get("is_unfinished")]
 
     @reads(Layer.RUNS)
     def estimate(self, runs: Iterable[str]) -> Iterator[tuple[str, Spending]]:
@@ -385,21 +411,31 @@ class LanguageModel(BankService):
 
     @decides(Layer.STREAM)
     def propose_insights(
-        self, entries: Sequence[Entry], related: Sequence[str]
+        self, entries: Sequence[Entry], related: Sequence[str], counted: Sequence[str] = ()
     ) -> tuple[list[tuple[insights.ProposedInsight, list[Entry]]], ModelReport]:
-        """Return the insights of a model that hold, each with the entries that show it."""
+        """Return the insights of a model that hold, each with the entries that show it.
+
+        It is shown what was `counted`, so that it does not say the same again.
+        """
         if problem := self.why_not():
             return [], ModelReport(problem=problem, is_unfinished=True)
         known = {entry.seq: entry for entry in entries}
         with self._conversation() as talk:
             tokens = self._record_tokens(insights.QUESTION)
-            text = describe_entries(entries, related, max_tokens=tokens, suspicion=suspicion)
+            text = describe_entries(entries, related, counted, max_tokens=tokens, suspicion=suspicion)
+            signs = {
+                issue: report.sign
+                for entry in sorted(entries, key=lambda entry: entry.seq)
+                for report in read_reports(entry)
+                for issue in (*report.victims, *report.issues)
+            }
             found = talk.ask(insights.QUESTION, text)
             holds = talk.verify(
+                insights.QUESTION,
                 found.insights if found else [],
-                lambda claim: (claim, verification.verify_insight(claim, known, suspicion)),
+                lambda claim: (claim, verify_insight(claim, known, suspicion, signs)),
             )
-        return holds, talk.report
+        return [insight for _, insight in holds], talk.report
 
     # How it is asked
 
@@ -431,7 +467,7 @@ def _harmless_lessons(seen: ReflectionContext) -> list[Lesson]:
 
 def _ask_lessons(
     talk: Conversation, known: Sequence[Lesson], material: Material, record: RunRecord
-) -> list[Candidate]:
+) -> list[ClaimedLesson]:
     """Ask what a run teaches; the model may look for duplicates and usual importances first."""
     texts = EventTexts(record.events)
 
@@ -440,7 +476,9 @@ def _ask_lessons(
         draft = Candidate(summary=summary, rule=rule, repo=material.project)
         scores = [(gate.text_similarity(draft, lesson), lesson) for lesson in known]
         alike = sorted((pair for pair in scores if pair[0] >= gate.ALIKE_AT), key=lambda pair: -pair[0])
-        return [f"{lesson.short_id}: {lesson.summary}" for _, lesson in alike[:3]]
+        found = [f"{lesson.short_id}: {lesson.summary}" for _, lesson in alike[:3]]
+        # An empty list reaches some models as an empty text.
+        return found or ["no known lesson says the same"]
 
     def score_importance(events: list[int], has_remedy: bool) -> float:
         """Return the usual importance, 0 to 1, of a lesson about the failure that these events show."""
@@ -460,13 +498,15 @@ def _ask_account(talk: Conversation, material: Material, record: RunRecord) -> d
     if found is None:
         return {}
     holds, dropped = verification.verify_account(found, material, EventTexts(record.events), suspicion)
-    lines = (*found.outcome, *found.worked, *found.failed, *found.decisions)
-    talk.report.proposed += len(lines)
-    talk.report.dropped.update(reason.value for reason in dropped)
+    for line in (*found.outcome, *found.worked, *found.failed, *found.decisions):
+        claim = ModelClaim(account.QUESTION.name, line.text)
+        talk.report.claims.append(claim)
+        if reason := dropped.get(id(line)):
+            claim.drop(reason)
     return holds
 
 
-def _ask_wishes(talk: Conversation, material: Material, record: RunRecord, said: str) -> list[Candidate]:
+def _ask_wishes(talk: Conversation, material: Material, record: RunRecord, said: str) -> list[ClaimedLesson]:
     found = talk.ask(wishes.QUESTION, said)
     texts = EventTexts(record.events)
     return talk.verify_candidates(

@@ -14,37 +14,68 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from archivist.cold_start import lazy_pattern
-from archivist.lessons.candidate import MODEL_ORIGIN, Candidate
-from archivist.lessons.support import CODE, advised_code, is_shown, names_in, normal_text
+from archivist.lessons import gate
+from archivist.lessons.candidate import Candidate
+from archivist.lessons.support import (
+    advised_code,
+    contradicted_code,
+    denied_code,
+    destroys,
+    event_text,
+    is_shown,
+    names_in,
+    normal_text,
+    unshown_cause,
+    unshown_name,
+)
 from archivist.reading.calls import CALL_KINDS
 from archivist.reading.outcomes import has_worked
-from archivist.reading.remedies import Remedy, RemedyKind, is_destructive, split_steps
-from archivist.reading.rules import FailureKind
+from archivist.reading.remedies import RemedyKind
 from archivist.reading.wording import advice, code, format_rule
-from archivist.records import Category, Entry, EpisodeStatus, Event, Lesson
+from archivist.records import Category, EpisodeStatus, Event, Lesson
 from archivist.records.run_words import TYPED
+from archivist.records.words import MODEL_ORIGIN
 from archivist.reflect.miners.material import Case, Material, importance, make_candidate
 from archivist.reflect.miners.wish_frames import LONGEST_WISH
-from archivist.reflect.miners.wishes import make_wish
+from archivist.reflect.miners.wishes import find_wishes, make_wish
+from archivist.reflect.model.claimed_failure import (
+    find_case,
+    find_remedy,
+    is_lasting,
+    is_of_remedy,
+    proven_remedies,
+)
 from archivist.reflect.model.questions.account import CitedLine, ProposedAccount
-from archivist.reflect.model.questions.insights import ProposedInsight
 from archivist.reflect.model.questions.joining import JoinedLesson
 from archivist.reflect.model.questions.lessons import ProposedLesson
 from archivist.reflect.model.questions.rewording import RewordedLesson
 from archivist.reflect.model.questions.wishes import FoundWish
 from archivist.reflect.own_words import own_words
+from archivist.reflect.requests import is_about_work
 
 _LONGEST_SUMMARY = 400
 _LONGEST_ACCOUNT_LINE = 260
-_LONGEST_INSIGHT = 900
-# One entry is no pattern.
-_LEAST_ENTRIES = 2
 _MOST_LINES = 5
 _MOST_CITED = 12
 # How far a model may move an importance from what the rule for mined lessons gives.
 _IMPORTANCE_REACH = 0.2
 _TASK_IMPORTANCE = 0.4
+# Too little to be told before it is said again.
+_WISH_IMPORTANCE = 0.6
 _LEAST_JOINED = {"same": 2, "general": 3}
+# A file that is named as one of many.
+_EXAMPLE = lazy_pattern(r"\b(?:as in|such as|for example|e\.g\.),? `[^`]*`", re.IGNORECASE)
+_PATH = lazy_pattern(r"^[^\s]*/[^\s]|^[\w-]+\.\w{1,5}$")
+# Words of English that hardly any other language has.
+_ENGLISH = lazy_pattern(
+    r"\b(?:the|and|is|are|you|your|we|our|it|this|that|with|when|should|must|always|never|please|not|as|of)\b",
+    re.IGNORECASE,
+)
+# A sentence that ends so goes on with another one.
+_REFERRING = lazy_pattern(r"\b(?:as well|too|also|it|them|that|those|again)\W*\Z", re.IGNORECASE)
+# "commit", "go on": shorter messages hold no wish, except in languages that write words without spaces.
+_LEAST_WORDS = 3
+_LONG_WORD = 18
 _STATUS_WORDS = frozenset(("the", "run", "ended", "as", "was", "is", "status", *EpisodeStatus))
 _SUCCESS = lazy_pattern(
     r"(?<!not )(?<!n't )\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed)\b", re.IGNORECASE
@@ -63,10 +94,13 @@ class DropReason(StrEnum):
     CHANCE = "one failure without a remedy may be chance"
     UNPROVEN = "its remedy is not shown to have worked"
     DESTRUCTIVE = "its remedy can destroy work or data"
+    NOT_STANDING = "no standing rule of how to work, understood without its context"
     NOT_TYPED = "not in the user's own words"
+    UNCAUSED = "gives a cause that its events do not show"
     CONTRADICTED = "its events show the opposite"
     UNKNOWN_LESSON = "names a lesson that cannot be replaced"
     NOT_NEW = "says nothing else than the lesson does"
+    NO_OUTCOME = "no outcome of its account holds"
     COPIED = "repeats the record and says nothing about it"
 
 
@@ -94,21 +128,17 @@ class EventTexts:
         return [self.events[number] for number in wanted]
 
 
-def _event_text(event: Event) -> str:
-    found = " ".join(finding.description for finding in event.findings)
-    return normal_text(f"{event.text} {event.target} {event.tool} {event.output} {found}")
-
-
 def require_shown(
-    text: str, events: Iterable[Event], *, needs_names: bool = True, also: Iterable[str] = ()
+    text: str, events: Sequence[Event], *, needs_names: bool = True, also: Iterable[str] = ()
 ) -> None:
-    """Refuse a claim that names something which neither its events nor other texts show."""
-    names = names_in(text)
-    if not names and needs_names:
+    """Refuse a claim that names something or gives a cause that neither its events nor other texts show."""
+    if needs_names and not names_in(text):
         raise ClaimError(DropReason.NAMELESS)
-    texts = [*map(_event_text, events), *map(normal_text, also)]
-    if not all(is_shown(name, texts) for name in names):
+    texts = [*map(event_text, events), *map(normal_text, also)]
+    if unshown_name(text, texts, most_own=len(events)):
         raise ClaimError(DropReason.UNSUPPORTED)
+    if unshown_cause(text, texts):
+        raise ClaimError(DropReason.UNCAUSED)
 
 
 def verify_lesson(
@@ -121,50 +151,106 @@ def verify_lesson(
     summary, rule = " ".join(claim.summary.split()), " ".join(claim.rule.split())
     if not summary or len(summary) > _LONGEST_SUMMARY or len(rule) > _LONGEST_SUMMARY:
         raise ClaimError(DropReason.EMPTY)
-    cited = texts.require(claim.events)
-    case = _cited_case(material, {event.id for event in cited})
-    evidence = [*cited, *(texts.events[number] for number in _numbers(case.events) if number in texts.events)]
+    cited, words = texts.require(claim.events), f"{summary} . {rule}"
+    case = find_case(material, cited, summary)
+    if case is None:
+        raise ClaimError(DropReason.NO_FAILURE)
     # What is to be done may be said in words; only a command can be looked up.
     command = claim.remedy.strip("` ") if _is_command(claim.remedy.strip("` "), material) else ""
-    proven = _proven_remedies(case)
+    shown = find_remedy(command, words, case, material)
+    remedy = shown.remedy if shown else None
+    found = [act.event.id for act in shown.calls] if shown else []
+    numbers = _numbers((*case.events, *found))
+    evidence = [*cited, *(texts.events[number] for number in numbers if number in texts.events)]
     # What helped earlier runs is shown by their events.
     require_shown(
-        f"{summary} {rule} {code(command) if command else ''}",
+        f"{words} {code(command) if command else ''}",
         evidence,
-        also=(remedy.text for remedy in proven),
+        also=(remedy.text for remedy in proven_remedies(case)),
     )
-    remedy = _matching_remedy(command, f"{summary} {rule}", proven)
-    advised = advised_code(f"{summary} . {rule}")
-    if any(map(is_destructive, (command, *advised))):
+    _require_consistent(words, cited, case, material)
+    advised = advised_code(words)
+    if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
     is_advising = claim.kind == "remedy" or bool(command)
     if is_advising and remedy is None:
         raise ClaimError(DropReason.UNPROVEN)
-    if not all(_is_of_remedy(span, remedy) for span in advised if _is_command(span, material)):
+    if not all(is_of_remedy(span, remedy) for span in advised if _is_command(span, material)):
         raise ClaimError(DropReason.UNPROVEN)
-    if remedy is None and not _is_lasting(case):
+    if remedy is None and not is_lasting(case):
         raise ClaimError(DropReason.CHANCE)
-    if remedy and not rule:
+    if remedy and remedy.text and not rule:
         rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     environment = Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
+    is_edit = remedy is not None and (remedy.way is RemedyKind.EDIT or not remedy.text)
     candidate = make_candidate(
         material,
         case,
         summary,
         rule=rule,
         remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
-        category=Category.BUGFIX_PATTERN if remedy and remedy.way is RemedyKind.EDIT else environment,
+        category=Category.BUGFIX_PATTERN if is_edit else environment,
         words=(case.first.act.purpose, case.first.failure.subject),
     )
-    older = known.get(claim.refines.strip())
-    return replace(
+    candidate = replace(
         candidate,
         summary=summary,
         importance=bounded_importance(claim.importance, case, has_remedy=bool(candidate.remedies)),
         events=tuple(dict.fromkeys(event.id for event in evidence)),
         origin=MODEL_ORIGIN,
-        supersedes=(older.id,) if older and older.signature == case.key else (),
     )
+    return _beside_known(candidate, case, known, claim.refines.strip())
+
+
+def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:
+    """Refuse a claim about a command that its own events, or what is proven, show the opposite of."""
+    events = {event.id for event in cited}
+    calls = [act for act in material.reading.acts if act.event.id in events]
+    never = [span for span, is_always in denied_code(words) if is_always]
+    proven = proven_remedies(case)
+    if contradicted_code(words, calls) or any(is_of_remedy(span, each) for span in never for each in proven):
+        raise ClaimError(DropReason.CONTRADICTED)
+
+
+def _beside_known(candidate: Candidate, case: Case, known: Mapping[str, Lesson], refines: str) -> Candidate:
+    """Return a candidate in its place: instead of the lesson that it restates, as it, or beside it.
+
+    Only a lesson that it names, and says again with all that it advises, is superseded. What is narrower, or
+    advises something else, is a lesson of its own with its own run, and has no key: the known lesson's key
+    stays the known lesson's.
+    """
+    named = known.get(refines)
+    same = [lesson for lesson in known.values() if lesson.signature == case.key]
+    older = named if named in same else next(iter(same), None)
+    if older is None:
+        return candidate
+    if not _restates(candidate, case, older):
+        return replace(candidate, key="")
+    if older is not named:
+        return candidate
+    if not gate.may_be_superseded(older):
+        raise ClaimError(DropReason.UNKNOWN_LESSON)
+    return replace(candidate, supersedes=(older.id,))
+
+
+def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
+    """Say whether a candidate says what a lesson says: for as many cases, and with its advice if any."""
+    if (older.remedies or older.rule) and not candidate.remedies:
+        return False
+    remedies, others = ({_fixed_words(text) for text in each.remedies} for each in (candidate, older))
+    if others and not remedies & others:
+        return False
+    told = (older.summary, older.rule, older.detail, case.line, case.command)
+    met = ((each.failure.line, each.act.event.text) for each in case.met)
+    texts = [normal_text(text) for text in (*told, *older.remedies, *(text for pair in met for text in pair))]
+    # A file that is named, and not as an example, is one case of many.
+    names = names_in(_EXAMPLE.sub(" ", f"{candidate.summary} {candidate.rule}"))
+    return all(is_shown(name, texts) for name in names if _PATH.search(name))
+
+
+def _fixed_words(command: str) -> frozenset[str]:
+    """Return the words of a command that are the same in every run."""
+    return frozenset(word for word in normal_text(command).split() if not word.startswith("<"))
 
 
 def bounded_importance(wanted: float, case: Case, *, has_remedy: bool) -> float:
@@ -179,61 +265,14 @@ def usual_importance(
 ) -> float:
     """Return what the rule for mined lessons gives for the failure that events show; 0 for none."""
     try:
-        case = _cited_case(material, {event.id for event in texts.require(numbers)})
+        case = find_case(material, texts.require(numbers), "")
     except ClaimError:
         return 0.0
-    return importance(case, has_remedy=has_remedy)
+    return importance(case, has_remedy=has_remedy) if case else 0.0
 
 
 def _numbers(events: Iterable[str]) -> Iterator[int]:
     return (int(number) for event in events if (number := event.rpartition("#")[2]).isdecimal())
-
-
-def _cited_case(material: Material, events: set[str]) -> Case:
-    """Return the failure that a claim is about: the one most of whose events it cites."""
-    cases = [
-        (sum(met.act.event.id in events for met in case.met), -place, case)
-        for place, case in enumerate(material.cases)
-        # The same failures once more under the name of what overcame them: only several runs show that.
-        if case.kind is not FailureKind.REMEDY or case.runs > 1
-    ]
-    count, _, case = max(cases, key=lambda each: each[:2], default=(0, 0, None))
-    if not count or case is None:
-        raise ClaimError(DropReason.NO_FAILURE)
-    return case
-
-
-def _proven_remedies(case: Case) -> list[Remedy]:
-    return [remedy for remedy, _ in case.remedies if not is_destructive(remedy.text)]
-
-
-def _matching_remedy(command: str, words: str, proven: Sequence[Remedy]) -> Remedy | None:
-    """Return the proven remedy that a claim means; by its command, else the best that is no command."""
-    wanted = [command] if command else CODE.findall(words)
-    for remedy in proven:
-        if any(_is_of_remedy(span, remedy) for span in wanted):
-            return remedy
-    if command:
-        return None
-    others = (RemedyKind.EDIT, RemedyKind.PATH, RemedyKind.SAID)
-    return next((remedy for remedy in proven if remedy.way in others), None)
-
-
-def _is_of_remedy(span: str, remedy: Remedy | None) -> bool:
-    """Say whether a command or name is a remedy's, or one of its steps or of the files that it changes."""
-    if remedy is None:
-        return False
-    wanted = normal_text(span).split()
-    if normal_text(span) in {normal_text(file) for file in remedy.files}:
-        return True
-    for step in (remedy, *split_steps(remedy)):
-        words = normal_text(step.text).split()
-        # The claim may leave out arguments of the one call, or give them back; the program stays the same.
-        if words and wanted and wanted[0] in words:
-            shorter, longer = sorted((wanted, words), key=len)
-            if all(word in longer or word.startswith("<") for word in shorter):
-                return True
-    return normal_text(span) in normal_text(remedy.text)
 
 
 def _is_command(span: str, material: Material) -> bool:
@@ -241,20 +280,6 @@ def _is_command(span: str, material: Material) -> bool:
     first = (span.split() or [""])[0]
     steps = [step for act in material.reading.acts for step in act.steps]
     return first in {step.program for step in steps} | {step.words[0].value for step in steps if step.words}
-
-
-def _is_lasting(case: Case) -> bool:
-    """Say whether a failure without remedy is worth a warning: it came again, or every task meets it."""
-    # A program that does not know a word will not know it next time either.
-    is_refused = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
-    is_repeated = case.runs > 1 or len(case.met) > 1 or is_refused
-    is_of_task = all(met.is_of_task for met in case.met)
-    return (is_repeated or case.kind.is_environment) and not case.is_passing_by_itself and not is_of_task
-
-
-def can_teach(case: Case) -> bool:
-    """Say whether any claim about a failure could hold: what overcame it is shown, or it lasts."""
-    return bool(_proven_remedies(case)) or _is_lasting(case)
 
 
 def _is_copied(text: str, cited: Iterable[Event]) -> bool:
@@ -267,8 +292,8 @@ def _is_copied(text: str, cited: Iterable[Event]) -> bool:
 
 def verify_account(
     claim: ProposedAccount, material: Material, texts: EventTexts, suspicion: Callable[[str, str], str]
-) -> tuple[dict[str, object], list[DropReason]]:
-    """Return the lines of an account that hold, by their part, and why the others do not.
+) -> tuple[dict[str, object], dict[int, DropReason]]:
+    """Return the lines of an account that hold, by their part, and by its id why another line does not.
 
     Without an outcome that holds there is no account.
     """
@@ -276,13 +301,13 @@ def verify_account(
 
     def has_failed(event: Event) -> bool:
         act = calls.get(event.id)
-        return act is not None and act.has_failed
+        return act is not None and (act.has_failed or not has_worked(act))
 
     def is_success(event: Event) -> bool:
         act = calls.get(event.id)
         return act is None or has_worked(act) or not act.has_failed
 
-    dropped: list[DropReason] = []
+    dropped: dict[int, DropReason] = {}
 
     def pick(lines: Sequence[CitedLine], most: int, holds: Callable[[list[Event]], bool]) -> tuple[str, ...]:
         found: list[str] = []
@@ -300,14 +325,19 @@ def verify_account(
                     raise ClaimError(DropReason.CONTRADICTED)
                 found.append(text)
             except ClaimError as error:
-                dropped.append(error.reason)
+                dropped[id(line)] = error.reason
         return tuple(dict.fromkeys(found))[:most]
 
     def shows_trouble(cited: list[Event]) -> bool:
         return any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
 
     def is_spoken(cited: list[Event]) -> bool:
-        return any(event.kind not in CALL_KINDS for event in cited)
+        # By a tool of its own an agent asks the user, whose answer is the output.
+        asks = ("askuser", "askfollowup")
+        tools = (event.tool.lower().replace("_", "") for event in cited if event.kind in CALL_KINDS)
+        return any(event.kind not in CALL_KINDS for event in cited) or any(
+            tool.startswith(asks) for tool in tools
+        )
 
     outcome = pick(claim.outcome, 3, lambda _cited: True)
     parts: dict[str, object] = {
@@ -317,12 +347,17 @@ def verify_account(
         "decisions": pick(claim.decisions, _MOST_LINES, is_spoken),
     }
     if not outcome:
-        return {}, dropped
+        lines = (*claim.outcome, *claim.worked, *claim.failed, *claim.decisions)
+        return {}, {**{id(line): DropReason.NO_OUTCOME for line in lines}, **dropped}
     return {"outcome": " ".join(outcome), **{name: lines for name, lines in parts.items() if lines}}, dropped
 
 
 def verify_wish(claim: FoundWish, material: Material, texts: EventTexts) -> Candidate:
-    """Return the wish in the user's own words; a model only points at the sentence."""
+    """Return the wish in the user's own words; a model only points at the sentence.
+
+    The rules did not take it, so it is a candidate until a second run or a person says the same. In English,
+    which they know best, it must at least order how to work, in words that are understood by themselves.
+    """
     (event,) = texts.require([claim.event])
     quote = " ".join(claim.quote.split())
     if not quote or len(quote) > LONGEST_WISH:
@@ -330,36 +365,20 @@ def verify_wish(claim: FoundWish, material: Material, texts: EventTexts) -> Cand
     is_typed = event in material.reading.said and event.extra.get(TYPED) is True
     if not is_typed or quote not in " ".join(own_words(event.text).split()):
         raise ClaimError(DropReason.NOT_TYPED)
-    wish = make_wish(material, event, quote.rstrip(".!?\u3002\uff01\uff1f "), is_standing=claim.is_standing)
+    is_rule = not _ENGLISH.search(quote) or is_about_work(quote) or bool(find_wishes(quote))
+    if not claim.is_standing or not is_rule or _REFERRING.search(quote):
+        raise ClaimError(DropReason.NOT_STANDING)
+    wish = make_wish(material, event, quote.rstrip(".!?\u3002\uff01\uff1f "), is_standing=False)
     # A model may take the task itself for a wish: what comes with it weighs little until it is said again.
     is_task = event.seq == material.reading.said[0].seq and not material.reading.episode.is_part
-    return replace(wish, origin=MODEL_ORIGIN, importance=_TASK_IMPORTANCE if is_task else wish.importance)
+    return replace(wish, origin=MODEL_ORIGIN, importance=_TASK_IMPORTANCE if is_task else _WISH_IMPORTANCE)
 
 
-def verify_insight(
-    claim: ProposedInsight, entries: Mapping[int, Entry], suspicion: Callable[[str, str], str]
-) -> list[Entry]:
-    """Return the entries that show an insight: at least two, which name what it names."""
-    numbers = list(dict.fromkeys(claim.entries))
-    if any(number not in entries for number in numbers):
-        raise ClaimError(DropReason.UNKNOWN_EVENT)
-    if len(numbers) < _LEAST_ENTRIES:
-        raise ClaimError(DropReason.UNCITED)
-    text = f"{claim.title}. {claim.content}"
-    if not claim.title.strip() or not claim.content.strip() or len(text) > _LONGEST_INSIGHT:
-        raise ClaimError(DropReason.EMPTY)
-    cited = [entries[number] for number in numbers]
-    texts = [
-        normal_text(
-            f"{entry.action} {entry.content} {entry.role} cycle {entry.cycle} {entry.issues} {entry.tags}"
-        )
-        for entry in cited
-    ]
-    # Of how many cycles or entries is the model's own count, and may be any number up to those it cites.
-    names = [name for name in names_in(text) if not (name.isdecimal() and int(name) <= len(cited))]
-    if not all(is_shown(name, texts) for name in names) or suspicion(claim.title, claim.content):
-        raise ClaimError(DropReason.UNSUPPORTED)
-    return cited
+def may_hold_wish(event: Event) -> bool:
+    """Say whether a message of the user's is typed, long enough for a wish, and none that the rules found."""
+    words = own_words(event.text)
+    is_long = len(words.split()) >= _LEAST_WORDS or len(words.encode()) >= _LONG_WORD
+    return event.extra.get(TYPED) is True and is_long and not find_wishes(event.text)
 
 
 def verify_rewording(claim: RewordedLesson, lesson: Lesson) -> Candidate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from archivist.reflect.model.questions import ModelQuestion
+from archivist.reflect.model.questions import STREAM_GROUND, ModelQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,10 @@ class ProposedInsights:
 
 QUESTION = ModelQuestion(
     "insights",
-    1,
+    2,
     "Given these recent memories, generate 3-5 high-level insights. Focus on:\n- Patterns you notice\n"
-    "- Lessons learned\n- Emerging themes\n- Cross-role dynamics\n- Strategic implications",
+    "- Lessons learned\n- Emerging themes\n- Cross-role dynamics\n- Strategic implications\n"
+    "What was found by counting is told anyway: add what it does not say.",
     ProposedInsights,
+    ground=STREAM_GROUND,
 )

@@ -1,0 +1,204 @@
+"""Find the failure that a claim is about, and what the run shows to have overcome it.
+
+The miners' remedies count, and what this run shows by the same rule of having worked: the changed call
+succeeded, one step was all that was done before the call went well, or a file was edited in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from archivist.cold_start import lazy_pattern
+from archivist.lessons.support import CODE, destroys, is_shown, normal_text
+from archivist.reading.calls import ToolCall
+from archivist.reading.cures import HORIZON
+from archivist.reading.failures import detect_failure, failure_key
+from archivist.reading.outcomes import has_step_worked, has_worked
+from archivist.reading.remedies import Remedy, RemedyKind, is_destructive, split_steps
+from archivist.reading.rules import FailureKind
+from archivist.reading.run import ObservedFailure, call_text
+from archivist.reading.wording import is_scratch
+from archivist.records import Event, EventKind
+from archivist.reflect.miners.material import Case, Material
+
+_SHELL = "bash"
+# What a program printed, and nobody types.
+_PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?:Uncaught|fatal:|panic:)")
+
+
+class ShownRemedy(NamedTuple):
+    """What overcame a failure, and the calls of this run that show it; none where earlier runs do."""
+
+    remedy: Remedy
+    calls: tuple[ToolCall, ...] = ()
+
+
+def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case | None:
+    """Return the failure that a claim is about: the one that its first command names, else the most cited.
+
+    A remark of the agent right after a call that failed is about that call. What only the user reported is
+    a failure too.
+    """
+    events = {event.id for event in cited}
+    remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
+    named = (CODE.findall(summary) or [""])[0]
+    best: tuple[tuple[bool, int, int], Case] | None = None
+    for place, case in enumerate(material.cases):
+        # The same failures once more under the name of what overcame them: only several runs show that.
+        if case.kind is FailureKind.REMEDY and case.runs < 2:
+            continue
+        count = sum(met.act.event.id in events for met in case.met)
+        if not count and not any(met.act.event.seq in remarked for met in case.met):
+            continue
+        calls = [normal_text(met.act.event.text or met.act.event.tool) for met in case.met]
+        rank = (bool(named) and is_shown(named, calls), count, -place)
+        if best is None or rank > best[0]:
+            best = rank, case
+    reported = (reported_case(material, event) for event in cited)
+    return best[1] if best is not None else next(filter(None, reported), None)
+
+
+def reported_case(material: Material, event: Event) -> Case | None:
+    """Return the failure that a user's message reports, by an error that was pasted; None without one."""
+    if event not in material.reading.said:
+        return None
+    failure = detect_failure(_SHELL, "", None, True, event.text)
+    if failure is None or not _PASTED.search(failure.line):
+        return None
+    after = [act.at for act in material.reading.acts if act.event.seq > event.seq]
+    at = (after[0] if after else len(material.reading.acts)) - 1
+    key = f"{material.project}|{failure_key(failure)}"
+    met = ObservedFailure(ToolCall(event, at, failure=failure), failure, key)
+    return Case(
+        key=key, met=(met,), runs=1, tasks=1, untouched=0, fleeting=0, subjects={}, remedies=(), vain={},
+        places=(), command="", line=failure.line, shown={},
+    )  # fmt: skip
+
+
+def all_cases(material: Material) -> list[Case]:
+    """Return the failures of a run with those that only the user reported."""
+    reported = (reported_case(material, event) for event in material.reading.said)
+    return [*material.cases, *(case for case in reported if case)]
+
+
+def proven_remedies(case: Case) -> list[Remedy]:
+    """Return what the miners found to have worked, without what can destroy work."""
+    return [remedy for remedy, _ in case.remedies if not is_destructive(remedy.text)]
+
+
+def is_lasting(case: Case) -> bool:
+    """Say whether a failure without remedy is worth a warning: it came again, or every task meets it."""
+    # A program that does not know a word will not know it next time either.
+    is_refused = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
+    is_repeated = case.runs > 1 or len(case.met) > 1 or is_refused
+    is_of_task = all(met.is_of_task for met in case.met)
+    return (is_repeated or case.kind.is_environment) and not case.is_passing_by_itself and not is_of_task
+
+
+def can_teach(case: Case, material: Material) -> bool:
+    """Say whether any claim about a failure could hold: what overcame it is shown, or it lasts."""
+    return bool(proven_remedies(case)) or is_lasting(case) or bool(overcoming_calls(case, material))
+
+
+def overcoming_calls(case: Case, material: Material) -> tuple[ToolCall, ...]:
+    """Return what was done after a failure and the call that then worked, for its purpose; nothing without.
+
+    What the user reported is overcome when files were edited and it was not reported again.
+    """
+    for met in case.met:
+        failed = met.act
+        steps: list[ToolCall] = []
+        for act in material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]:
+            is_changed = call_text(act) != call_text(failed)
+            is_for_same = act.purpose == failed.purpose or _is_other_wording(
+                normal_text(call_text(act)), failed
+            )
+            if is_for_same and (steps or is_changed) and has_worked(act):
+                return (*steps[-3:], act)
+            if not act.has_failed and not act.is_look:
+                steps.append(act)
+        if failed.event.kind is EventKind.MESSAGE and any(map(_edits_project, steps)):
+            later = [event for event in material.reading.said if event.seq > failed.event.seq]
+            is_back = any(met.failure.line.strip() in event.text for event in later)
+            return () if is_back else tuple(filter(_edits_project, steps))[-3:]
+    return ()
+
+
+def _edits_project(act: ToolCall) -> bool:
+    return any(not change.is_restored and not is_scratch(change.file) for change in act.changes)
+
+
+def find_remedy(command: str, words: str, case: Case, material: Material) -> ShownRemedy | None:
+    """Return the remedy that a claim means: by its command, else the best that is no command."""
+    proven = proven_remedies(case)
+    spans = [command] if command else CODE.findall(words)
+    for remedy in proven:
+        if any(is_of_remedy(span, remedy) for span in spans):
+            return ShownRemedy(remedy)
+    calls = material.reading.acts
+    for span in spans:
+        if found := next((shown for met in case.met for shown in _overcome(met.act, span, calls)), None):
+            return found
+    if command:
+        return None
+    others = (RemedyKind.EDIT, RemedyKind.PATH, RemedyKind.SAID)
+    if other := next((remedy for remedy in proven if remedy.way in others), None):
+        return ShownRemedy(other)
+    mending = overcoming_calls(case, material)
+    if any(map(_edits_project, mending)):
+        files = tuple(dict.fromkeys(edit.file for act in mending for edit in act.changes if edit.file))
+        return ShownRemedy(Remedy(RemedyKind.SAID, "", files=files), mending)
+    return None
+
+
+def _overcome(failed: ToolCall, command: str, calls: Sequence[ToolCall]) -> Iterator[ShownRemedy]:
+    """Yield a command as the remedy of a failed call where the calls after it show that it helped."""
+    wanted = normal_text(command)
+    if destroys(command):
+        return
+    later = calls[failed.at + 1 : failed.at + 1 + HORIZON]
+    for place, act in enumerate(later):
+        step = next((step for step in act.steps if _step_text(step.words) == wanted), None)
+        if step is None or act.is_look or not has_step_worked(act, step):
+            continue
+        if call_text(act) == call_text(failed):
+            # The same call: something else made the difference.
+            return
+        if act.purpose == failed.purpose or _is_other_wording(wanted, failed):
+            yield ShownRemedy(Remedy(RemedyKind.COMMAND, command, failed.display_text), (act,))
+        done = next((each for each in later[place:] if _is_again(failed, each) and has_worked(each)), None)
+        between = later[: later.index(done)] if done else ()
+        if done and all(each is act or each is done or each.is_look for each in between):
+            yield ShownRemedy(Remedy(RemedyKind.STEP, command), (act, done))
+
+
+def _step_text(words: Iterable[object]) -> str:
+    return normal_text(" ".join(str(getattr(word, "value", word)) for word in words))
+
+
+def _is_again(failed: ToolCall, act: ToolCall) -> bool:
+    return bool(act.steps) and call_text(act) == call_text(failed)
+
+
+def _is_other_wording(command: str, failed: ToolCall) -> bool:
+    """Say whether a command is a failed call with words left out or added."""
+    words, others = set(command.split()), set(normal_text(call_text(failed)).split())
+    return bool(words and others) and (words < others or others < words)
+
+
+def is_of_remedy(span: str, remedy: Remedy | None) -> bool:
+    """Say whether a command or name is a remedy's, or one of its steps or of the files that it changes."""
+    if remedy is None:
+        return False
+    wanted = normal_text(span).split()
+    if normal_text(span) in {normal_text(file) for file in remedy.files}:
+        return True
+    for step in (remedy, *split_steps(remedy)):
+        words = normal_text(step.text).split()
+        # The claim may leave out arguments of the one call, or give them back; the program stays the same.
+        if words and wanted and wanted[0] in words:
+            shorter, longer = sorted((wanted, words), key=len)
+            if all(word in longer or word.startswith("<") for word in shorter):
+                return True
+    return bool(remedy.text) and normal_text(span) in normal_text(remedy.text)
