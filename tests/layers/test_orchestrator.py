@@ -65,6 +65,37 @@ def test_the_loop_does_what_can_be_done_and_learns_what_works(lead: Bank) -> Non
     assert lead.ledger.denials() == []
 
 
+FLAKY = """
+import os, sys
+open("prompts.txt", "a").write(sys.stdin.read() + "\\n=====\\n")
+tries = open("prompts.txt").read().count("=====")
+print(("flaky network", "still flaky", "still flaky", "done")[tries - 1])
+sys.exit(tries < 4)
+"""
+
+
+@pytest.mark.req("M13")
+def test_a_worker_reads_the_earlier_attempts_and_not_its_own(lead: Bank) -> None:
+    (lead.root / "flaky.py").write_text(FLAKY, "utf-8")
+    lead.tasks.add("Fetch it", id="fetch", max_attempts=4)
+    assert lead.tasks.run({"coder": (sys.executable, "flaky.py")}).done == ("fetch",)
+    prompts = (lead.root / "prompts.txt").read_text("utf-8").split("=====")
+    assert "Tried before" not in prompts[0]
+    assert "failed: flaky network\n" in prompts[1]
+    assert prompts[1].count("failed") == 1
+    assert "failed: flaky network\n" in prompts[3]
+    assert "failed: still flaky (2 times)\n" in prompts[3]
+
+
+@pytest.mark.req("M4", "M13")
+def test_an_attempt_in_progress_does_not_hide_the_outcome_before_it(lead: Bank) -> None:
+    lead.tasks.add("Fetch it", id="fetch")
+    lead.tasks.start("fetch", agent="coder", approach="curl")
+    lead.tasks.fail("fetch", "flaky network")
+    lead.tasks.start("fetch", agent="coder", approach="curl")
+    assert [each.last.outcome for each in lead.attempts.list_approaches("fetch")] == ["flaky network"]
+
+
 @pytest.mark.req("M13")
 def test_a_workers_log_is_learnt_from(lead: Bank) -> None:
     script = """

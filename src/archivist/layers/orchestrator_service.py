@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from archivist.audit.analytics import merge_attempts
 from archivist.bus import TASK_STEP
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError, DecidedError, InputError
@@ -25,7 +26,7 @@ from archivist.lessons.agent_words import agent_suspicion
 from archivist.records.episode import Episode
 from archivist.records.event import Event
 from archivist.records.layers import Task
-from archivist.records.run_words import EpisodeStatus, EventKind
+from archivist.records.run_words import Action, EpisodeStatus, EventKind
 from archivist.records.tier_words import TaskState
 from archivist.text import shorten_line
 
@@ -188,11 +189,17 @@ class _Loop:
         return offered[0], "another approach failed" if failed else "first choice"
 
     def _describe_attempts(self, task: Task) -> list[str]:
-        lines = []
-        for each in self._bank.attempts.list_approaches(task.id):
-            line = f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
-            lines += [] if agent_suspicion(line) else [shorten_line(line, _LINE_CHARACTERS)]
-        return lines
+        """Return the ended attempts at a task, oldest first, one line for those that ended alike."""
+        counts: Counter[str] = Counter()
+        for each in merge_attempts(self._bank.attempts.query(task=task.id)):
+            if each.ended is None:
+                # The attempt in progress has not failed yet; of one that was left nobody knows how it ended.
+                continue
+            outcome = f": {each.last.outcome}" if each.last.outcome else ""
+            verdict = "worked" if each.ended is Action.COMPLETED else "failed"
+            line = f"{each.last.approach}: {verdict}{outcome}"
+            counts[shorten_line(line, _LINE_CHARACTERS)] += not agent_suspicion(line)
+        return [f"{line} ({count} times)" if count > 1 else line for line, count in counts.items() if count]
 
     def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
         """Return what a worker reads: its task, what was tried, what the tasks before it made, the brief."""
