@@ -100,6 +100,13 @@ def test_a_reversed_choice_is_a_conflict(old: str, new: str) -> None:
 
 
 @pytest.mark.req("W7")
+def test_what_rejects_the_same_thing_in_other_words_is_the_same() -> None:
+    said = "Strict isolation means resolve() must be called in the consuming package, not in a shared utility"
+    again = "With strict isolation, call resolve() in the consuming package rather than a shared utility."
+    assert _judged(Said(said, again)) is Likeness.MEANING
+
+
+@pytest.mark.req("W7")
 def test_an_exception_to_a_choice_is_neither_merged_nor_a_conflict() -> None:
     assert _judged(Said("Use React", "Do not use React in the e-mails")) is Likeness.DIFFERENT
 

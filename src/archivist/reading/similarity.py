@@ -276,13 +276,16 @@ def _share(first: _Sentence, second: _Sentence) -> float:
 def _is_same(old: Statement, new: Statement, cosine: float) -> bool:
     if cosine < COSINE or _share(_read_sentence(old.whole), _read_sentence(new.whole)) < SHARED_WORDS:
         return False
+    # Both reject the same thing, in whatever words: then no negation sets them apart.
+    rejected, also = ({side.things for side in _read_sides(each) if not side.is_for} for each in (old, new))
     # What ends something that the old one names is not the same, also where it is no clear contradiction.
     over = {end.thing for end in _read_endings(new)} - {end.thing for end in _read_endings(old)}
-    if over & _read_sentence(old.whole).content:
+    if over & _read_sentence(old.whole).content and not rejected & also:
         return False
     first, second = _first_sentence(old), _first_sentence(new)
     amounts, others = set(first.amounts), set(second.amounts)
-    if first.is_negated != second.is_negated or (amounts - others and others - amounts):
+    is_negated_alone = first.is_negated != second.is_negated and not rejected & also
+    if is_negated_alone or (amounts - others and others - amounts):
         return False
     # An importer is not an exporter.
     place = _find_replaced(first, second)
