@@ -530,7 +530,7 @@ def conflict_view(conflict: records.Conflict) -> View:
     """Return a contradiction between two sources of a fact."""
     plain: View = to_plain(conflict)
     plain.pop("extra", None)
-    return plain
+    return {**plain, "project": conflict.project}
 
 
 def block_view(block: records.Block) -> View:

@@ -191,7 +191,7 @@ def reverse_conflict(
         reason = f"{reason}; reversed when {shorten_value(current.value)!r} stood"
     fact = Fact(
         id=conflict.fact,
-        project=str(conflict.extra.get(_PROJECT, "")),
+        project=conflict.project,
         category=conflict.category,
         key=conflict.key,
         value=conflict.lost,

@@ -22,6 +22,7 @@ from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError, DecidedError, InputError
 from archivist.files.parse import parse_json
 from archivist.files.processes import is_process_gone, name_process
+from archivist.layers.artifacts_service import FileState
 from archivist.lessons.agent_words import agent_suspicion
 from archivist.records.episode import Episode
 from archivist.records.event import Event
@@ -42,6 +43,10 @@ _OUTPUT_CHARACTERS = 20_000
 _RESULT_CHARACTERS = 2_000
 _LINE_CHARACTERS = 200
 _FAILED_TO_START = 127
+# What a worker is told of knowledge and of similar tasks: a page, not the whole memory.
+_MOST_CONVENTIONS = 10
+_MOST_FACTS = 5
+_MOST_SIMILAR = 5
 
 
 class OrchestrationResult(NamedTuple):
@@ -182,8 +187,9 @@ class _Loop:
         failed = {each.approach for each in tried if each.failed and not each.completed}
         offered = [approach for approach in task.approaches if approach not in failed]
         known = self._bank.knowledge.get(CONVENTION, task.parent or task.id)
-        if known is not None and known.value in offered:
-            return known.value, "known to work"
+        for approach in offered if known is not None else ():
+            if known is not None and (_advise(approach) in known.value or known.value == approach):
+                return approach, "known to work"
         if not offered:
             return "", "tried before" if tried else "first attempt"
         return offered[0], "another approach failed" if failed else "first choice"
@@ -202,25 +208,48 @@ class _Loop:
         return [f"{line} ({count} times)" if count > 1 else line for line, count in counts.items() if count]
 
     def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
-        """Return what a worker reads: its task, what was tried, what the tasks before it made, the brief."""
+        """Return what a worker reads: its task, what was tried, what memory knows, the brief."""
         bank = self._bank
         parts = [f"# Task {task.id}", "", task.title]
         if approach:
             parts += ["", f"Approach: {approach}"]
-        if tried := self._describe_attempts(task):
-            parts += ["", "## Tried before", "", *(f"- {line}" for line in tried)]
-        made = []
         with bank.reading() as reader:
             before = [reader.get(Task, name) for name in task.needs]
             before += [each for each in reader.select(Task) if each.parent == task.id]
-        for each in filter(None, before):
-            files = ", ".join(artifact.path for artifact in bank.artifacts.query(task=each.id))
-            said = f"{each.id}: {each.result or 'done'}{f' ({files})' if files else ''}"
-            # The words are an agent's: they must not command the next one.
-            made += [] if agent_suspicion(said) else [f"- {shorten_line(said, _RESULT_CHARACTERS)}"]
-        if made:
-            parts += ["", "## Done before", "", *made]
+        facts = bank.knowledge.query(category=CONVENTION, limit=_MOST_CONVENTIONS)
+        facts += bank.knowledge.query(text=task.title, limit=_MOST_FACTS)
+        similar = [
+            each.tried._replace(task=each.title or each.tried.task)
+            for each in bank.attempts.similar(task.title, limit=_MOST_SIMILAR)
+            if each.tried.completed and each.tried.task != task.id and each.tried.provenance.is_own
+        ]
+        sections = {
+            "Tried before": self._describe_attempts(task),
+            "Done before": [self._describe_done(each) for each in filter(None, before)],
+            "What holds here": [f"{each.category}/{each.key}: {each.value}" for each in facts],
+            "What worked for similar tasks": [
+                f"{each.task}: {each.approach}{f': {each.last.outcome}' if each.last.outcome else ''}"
+                for each in similar
+            ],
+        }
+        for title, lines in sections.items():
+            # The words are an agent's or a file's: they must not command the next agent.
+            kept = [shorten_line(line, _RESULT_CHARACTERS) for line in dict.fromkeys(lines)]
+            kept = [f"- {line}" for line in kept if not agent_suspicion(line)]
+            parts += ["", f"## {title}", "", *kept] if kept else []
         return "\n".join([*parts, "", brief]).rstrip() + "\n"
+
+    def _describe_done(self, task: Task) -> str:
+        """Return the result of a task and its files, each with whether it still is what was registered."""
+        latest = {each.path: each.id for each in reversed(self._bank.artifacts.query(task=task.id))}
+        checks = self._bank.artifacts.verify(list(latest.values())) if latest else []
+        files = [
+            f"{check.artifact.path}, {'unchanged' if check.state is FileState.SAME else check.state.value}"
+            + ("" if check.state is FileState.SAME else " since it was registered")
+            for check in checks
+        ]
+        made = f" ({'; '.join(files)})" if files else ""
+        return f"{task.id}: {task.result or 'done'}{made}"
 
     def observe(self, worker: _Worker, ended: _ProcessResult) -> Task:
         """Record how an attempt ended, and what was decided after a failure."""
@@ -261,7 +290,13 @@ class _Loop:
         tried = bank.attempts.list_approaches(task.id)
         others = [each for each in tried if each.approach != task.approach and each.failed]
         if is_done and others and task.approach in task.approaches:
-            learnt = (CONVENTION, task.parent or task.id, task.approach)
+            value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
+            for other in others:
+                outcome = f": {other.last.outcome}" if other.last.outcome else ""
+                value += f" `{other.approach}` failed{outcome.rstrip('.')}."
+            if agent_suspicion(value):
+                value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
+            learnt = (CONVENTION, task.parent or task.id, value)
             bank.knowledge.put(*learnt, source="orchestrator", confidence=_CONFIDENCE)
 
     def result(self) -> OrchestrationResult:
@@ -307,6 +342,11 @@ def _run_command(
         return _ProcessResult(_FAILED_TO_START, f"{command[0]}: {error.strerror}")
     # The answer is on stdout; a program that fails says why on stderr.
     return _ProcessResult(done.returncode, (done.stdout + done.stderr) if done.returncode else done.stdout)
+
+
+def _advise(approach: str) -> str:
+    """Return the words with which a convention names the approach that worked."""
+    return f"use `{approach}`"
 
 
 def _last_line(output: str) -> str:

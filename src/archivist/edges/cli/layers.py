@@ -39,6 +39,10 @@ from archivist.text import shorten_line
 _ROW_CHARACTERS = 100
 _VALUE_CHARACTERS = 48
 
+_of_project = click.option(
+    "--project", metavar="P", default="", help="Of this project; by default the folder's."
+)
+
 knowledge = CommandGroup("knowledge", help="Store and find facts by category and key; decide conflicts.")
 
 
@@ -46,24 +50,27 @@ knowledge = CommandGroup("knowledge", help="Store and find facts by category and
 @click.option("--category", metavar="C", default="", help="Only of this category.")
 @click.option("--key", metavar="K", default="", help="Only with this key.")
 @click.option("--matching", "text", metavar="TEXT", default="", help="Only facts that match, best first.")
-@click.option("--project", metavar="P", default="", help="Only of this project.")
+@click.option("--project", metavar="P", default="", help="Only of this project; * for all.")
 @click.option("--min-confidence", type=float, default=0.0, metavar="X", help="0 to 1.")
 @options.limit()
 def list_facts(bank: Bank, /, **filters: Any) -> Answer:
-    """List the facts by category and key."""
+    """List the facts by category and key, by default those of the folder's project and of none."""
     sure = ("Sure", lambda fact: f"{fact.confidence:g}")
     value = ("Value", lambda fact: shorten_line(fact.value, _ROW_CHARACTERS))
-    columns = ("Fact", _fact_name), sure, "source", value
     found = bank.knowledge.query(**filters)
+    shown = {fact.project for fact in found}
+    project = ("project",) if len(shown) > 1 else ()
+    columns = ("Fact", _fact_name), *project, sure, "source", value
     return list_records("facts", found, views.table_view, *columns, empty="no facts")
 
 
 @options.bank_command(knowledge, "show", has_global=True)
 @click.argument("name", metavar="FACT")
-def show_fact(bank: Bank, name: str) -> Answer:
+@_of_project
+def show_fact(bank: Bank, name: str, project: str) -> Answer:
     """Print all fields of FACT, named as category/key or by its id, and the open conflicts about it."""
-    fact = bank.knowledge.find(name)
-    conflicts = [conflict for conflict in bank.knowledge.conflicts() if conflict.fact == fact.id]
+    fact = bank.knowledge.find(name, project=project)
+    conflicts = bank.knowledge.conflicts(fact.id)
     names = ("project", "source", "confidence", "origin", "tags", "created", "updated", "id")
     fields = {name: getattr(fact, name) for name in names} | {"confidence": f"{fact.confidence:g}"}
     disputes = [
@@ -86,7 +93,9 @@ def show_fact(bank: Bank, name: str) -> Answer:
 @click.argument("value")
 @click.option("--source", metavar="WHO", default="", help="Who says it; by default the actor.")
 @click.option("--confidence", type=float, default=1.0, metavar="X", help="0 to 1; 1 by default.")
-@click.option("--project", metavar="P", default="", help="The project that it holds for.")
+@click.option(
+    "--project", metavar="P", default="", help="Where it holds; by default in the folder's project."
+)
 @options.tag
 def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> Answer:
     """Store VALUE under CATEGORY and KEY; a VALUE of - is read from stdin.
@@ -107,15 +116,18 @@ def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> A
         notes = (f"conflict {conflict.id}: {conflict.reason}", f"hint: to decide it: {decide}")
     elif conflict is not None:
         notes = (f"unchanged: {conflict.decided_by} decided against it ({conflict.id})",)
-    return Answer(view, f"{_fact_name(fact)}  {shorten_line(fact.value, _ROW_CHARACTERS)}", notes)
+    # The folder's own project goes without saying.
+    of = f" ({fact.project})" if fields["project"] else ""
+    return Answer(view, f"{_fact_name(fact)}{of}  {shorten_line(fact.value, _ROW_CHARACTERS)}", notes)
 
 
 @options.bank_command(knowledge, "remove", has_global=True)
 @click.argument("names", metavar="FACT…", nargs=-1, required=True)
-def remove_facts(bank: Bank, names: tuple[str, ...]) -> Answer:
+@_of_project
+def remove_facts(bank: Bank, names: tuple[str, ...], project: str) -> Answer:
     """Remove facts: all of them, or none if one is unknown. Their history stays."""
     with bank.transaction():
-        removed = [bank.knowledge.remove(name) for name in dict.fromkeys(names)]
+        removed = [bank.knowledge.remove(name, project=project) for name in dict.fromkeys(names)]
     return Answer(
         {"facts": [views.table_view(fact) for fact in removed]},
         f"{pluralize(len(removed), 'fact')} removed: {', '.join(map(_fact_name, removed))}",
@@ -125,9 +137,10 @@ def remove_facts(bank: Bank, names: tuple[str, ...]) -> Answer:
 @options.bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="[FACT]", default="")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided conflicts.")
-def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
+@click.option("--project", metavar="P", default="", help="Of this project; * for all.")
+def conflicts(bank: Bank, name: str, with_decided: bool, project: str) -> Answer:
     """List the open conflicts between sources, all or about FACT."""
-    found = bank.knowledge.conflicts(name, with_decided=with_decided)
+    found = bank.knowledge.conflicts(name, with_decided=with_decided, project=project)
     fact = ("Fact", lambda each: f"{each.category}/{each.key}")
     kept = ("Kept", lambda each: f"{shorten_line(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})")
     lost = ("Lost", lambda each: f"{shorten_line(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})")
@@ -140,8 +153,9 @@ def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
 @click.argument("name", metavar="CONFLICT")
 @click.option("--uphold", "choice", flag_value="uphold", help="The current value is right.")
 @click.option("--reverse", "choice", flag_value="reverse", help="The losing value is right and replaces it.")
+@_of_project
 @options.is_global
-def decide(bank: Bank, name: str, choice: str | None) -> Answer:
+def decide(bank: Bank, name: str, choice: str | None, project: str) -> Answer:
     """Decide CONFLICT, named by its id or by its fact. With a fact, --uphold decides all its conflicts."""
     # No default: a slip would overrule one of the sources.
     if choice is None:
@@ -149,9 +163,14 @@ def decide(bank: Bank, name: str, choice: str | None) -> Answer:
             "say --uphold or --reverse\nhint: archivist knowledge conflicts lists both sides"
         )
     facts = bank.knowledge
-    decided = facts.uphold(name) if choice == "uphold" else [facts.decide(name, for_lost=True)]
+    is_upheld = choice == "uphold"
+    decided = (
+        facts.uphold(name, project=project)
+        if is_upheld
+        else [facts.decide(name, for_lost=True, project=project)]
+    )
     last = decided[-1]
-    fact = facts.get(last.category, last.key, project=str(last.extra.get("project", "")))
+    fact = facts.get(last.category, last.key, project=last.project)
     value = shorten_line(fact.value, _ROW_CHARACTERS) if fact else "-"
     view = {
         "conflict": views.conflict_view(last),
@@ -164,9 +183,10 @@ def decide(bank: Bank, name: str, choice: str | None) -> Answer:
 
 @options.bank_command(knowledge, "import", has_global=True)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path())
-def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
+@_of_project
+def import_(bank: Bank, paths: tuple[str, ...], project: str) -> Answer:
     """Import shared-context Markdown: each section is a fact. Importing again updates the facts."""
-    result = bank.knowledge.import_markdown(paths)
+    result = bank.knowledge.import_markdown(paths, project=project)
     counts = result._asdict()
     del counts["problems"]
     shown = (f"{count} {name}" for name, count in counts.items() if count or name != "conflicts")
@@ -182,9 +202,10 @@ def import_(bank: Bank, paths: tuple[str, ...]) -> Answer:
 
 @options.bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="FACT")
-def history(bank: Bank, name: str) -> Answer:
+@_of_project
+def history(bank: Bank, name: str, project: str) -> Answer:
     """Print the history of FACT: each change and conflict, who made it, and why a value won."""
-    changes = bank.knowledge.history(name)
+    changes = bank.knowledge.history(name, project=project)
     shown = views.history_views(changes)
     for view, change in zip(shown, changes, strict=True):
         view["change"] = _describe_change(change)
@@ -206,7 +227,7 @@ def _describe_change(change: LedgerChange) -> str:
 
 
 def _fact_name(fact: Fact) -> str:
-    return f"{fact.category}/{fact.key}" + (f" ({fact.project})" if fact.project else "")
+    return f"{fact.category}/{fact.key}"
 
 
 # A task may be a whole prompt; a table needs its beginning.

@@ -72,7 +72,7 @@ TaskRow = _shape(
     needs=list[str], approaches=list[str], waits_for=list[str], attempts=int, max_attempts=int, retry=_TEXT,
     started=_TEXT, finished=_TEXT,
 )  # fmt: skip
-_CONFLICT = "id fact category key time kept kept_source lost lost_source reason status"
+_CONFLICT = "id fact project category key time kept kept_source lost lost_source reason status"
 ConflictRow = _shape(
     "ConflictRow", "A contradiction between two sources of a fact.", _CONFLICT, decided=_TEXT
 )
