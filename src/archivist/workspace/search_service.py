@@ -19,8 +19,9 @@ from archivist.records import ARCHIVIST
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
 from archivist.text import shorten_line
+from archivist.workspace import learnings
 from archivist.workspace.files_service import FRESH_NS, Topology
-from archivist.workspace.topology import EVERYWHERE, LEVELS, WorkspaceScope
+from archivist.workspace.topology import EVERYWHERE, LEARNINGS, LEVELS, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -181,6 +182,17 @@ def _snippet(document: Document, folder: str, top: str, root: str, score: float)
         heading=document.heading,
         text=shorten_line(" ".join(prose or stripped or [heading]), _SNIPPET_CHARACTERS),
         score=score,
-        document=document.id,
+        document=_document_id(below, heading),
         root=root,
     )
+
+
+def _document_id(path: str, heading: str) -> str:
+    """Return the id that the document of a piece has in the answers of `retrieve_*`."""
+    folder, _, name = path.rpartition("/")
+    stem = name.removesuffix(".md")
+    kind = next((kind for kind in LEARNINGS if kind.value == stem), None)
+    entries = learnings.parse_entries(f"### {heading}\n", path) if kind else []
+    if kind and entries:
+        return learnings.entry_id(kind, entries[0])
+    return folder if name == "OVERVIEW.md" else stem
