@@ -165,7 +165,8 @@ def test_the_orchestrator_upholds_or_reverses(bank: Bank) -> None:
     done = desk.decide("decision/orm", for_lost=True)
     assert (done.status, done.decided_by) == (ConflictStatus.REVERSED, "orchestrator:main")
     fact = desk.find("decision/orm")
-    assert (fact.value, fact.source, fact.confidence) == ("Prisma", "b", 0.9)
+    # A decision makes nobody surer.
+    assert (fact.value, fact.source, fact.confidence) == ("Prisma", "b", 0.5)
     assert desk.put("decision", "orm", "None", source="a", confidence=1.0).conflict == done
     assert desk.find("decision/orm").value == "Prisma"
     with pytest.raises(InputError, match="reversed already"):

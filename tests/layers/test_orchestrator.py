@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from archivist import Bank
+from archivist.edges.web.runs import _show_task
 from archivist.errors import InputError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind, EpisodeStatus, RetryDecision, TaskState
@@ -240,3 +241,34 @@ def test_words_of_an_agent_that_would_command_the_next_are_left_out(lead: Bank) 
     assert lead.tasks.get("first").state is TaskState.DONE
     assert lead.tasks.run({"tester": _worker()}).done == ("second",)
     assert "evil.example" not in (lead.root / "prompts.txt").read_text("utf-8")
+
+
+@pytest.mark.req("M13")
+@pytest.mark.parametrize(
+    ("printed", "why"),
+    [
+        ({"task": "Do it"}, "a task has no field 'task', but title, id"),
+        ({"id": "a"}, "a task needs a title"),
+        ({"title": "Do it", "max_attempts": "many"}, "max_attempts: expected a whole number"),
+        ({"title": "Do it", "needs": 5}, "a field has a wrong value"),
+    ],
+)
+def test_a_planners_mistake_is_told_in_its_own_words(
+    lead: Bank, printed: dict[str, object], why: str
+) -> None:
+    planner = (sys.executable, "-c", f"print({json.dumps(json.dumps(printed))})")
+    with pytest.raises(InputError, match=why) as raised:
+        lead.tasks.run({"coder": _worker()}, planner=planner)
+    assert "()" not in raised.value.message
+
+
+@pytest.mark.req("M12")
+def test_the_page_of_a_task_names_its_runs_and_marks_changed_files(lead: Bank) -> None:
+    lead.tasks.add("Build the parser", id="build", owner="coder")
+    assert lead.tasks.run({"coder": _worker()}).done == ("build",)
+    (lead.root / "made.txt").write_text("made", "utf-8")
+    lead.artifacts.register("made.txt", task="build", agent="coder", description="the parser")
+    (lead.root / "made.txt").write_text("changed", "utf-8")
+    content = _show_task(lead, "build").content
+    assert [run["run"] for run in content["runs"]] == [lead.tasks.get("build").run]
+    assert content["artifacts"][0]["description"] == "changed since it was registered: the parser"

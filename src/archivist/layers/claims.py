@@ -181,10 +181,7 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
 def reverse_conflict(
     conflict: Conflict, current: Fact | None, *, by: str, now: datetime
 ) -> tuple[Conflict, Fact]:
-    """Return a conflict decided for the losing value, and the fact with that value.
-
-    The fact is at least as sure as the one it replaces: else repeating that one would undo the decision.
-    """
+    """Return a conflict decided for the losing value, and the fact with that value, as sure as it was."""
     _refuse_decided(conflict)
     reason = conflict.reason
     if current is not None and current.value not in (conflict.kept, conflict.lost):
@@ -196,7 +193,7 @@ def reverse_conflict(
         key=conflict.key,
         value=conflict.lost,
         source=conflict.lost_source,
-        confidence=max(conflict.lost_confidence, current.confidence if current else 0.0),
+        confidence=conflict.lost_confidence,
         created=current.created if current else now,
         updated=now,
         tags=current.tags if current else (),

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.audit.analytics import merge_attempts
 from archivist.bus import TASK_STEP
@@ -39,6 +39,7 @@ CONVENTION = "convention"
 _CONFIDENCE = 0.9
 # A planner that only adds what fails must not go on for ever.
 _MAX_PLANS = 3
+_PLANNED = ("title", "id", "parent", "needs", "owner", "approaches", "max_attempts")
 _OUTPUT_CHARACTERS = 20_000
 _RESULT_CHARACTERS = 2_000
 _LINE_CHARACTERS = 200
@@ -155,10 +156,13 @@ class _Loop:
             raise InputError(f"the planner failed: {_last_line(ended.output)}", hint="it exits with 0")
         for line in filter(str.strip, ended.output.splitlines()):
             try:
-                task = self._bank.tasks.add(**parse_json(line, "the line"))
-            except (ValueError, TypeError) as error:
+                task = self._bank.tasks.add(**_read_planned(line))
+            except (InputError, TypeError) as error:
+                # A value of the wrong type, as a number for a name, reaches the code behind.
+                why = error.message if isinstance(error, InputError) else "a field has a wrong value"
                 hint = '{"id": "test", "title": "…", "needs": ["build"], "owner": "coder"}'
-                raise InputError(f"the planner printed no task: {error}", hint=hint) from None
+                said = shorten_line(line, _LINE_CHARACTERS)
+                raise InputError(f"the planner printed no task: {why}: {said}", hint=hint) from None
             self._note(f"planned {task.id}: {task.title}")
 
     def execute(self, task: Task) -> _Worker | None:
@@ -342,6 +346,18 @@ def _run_command(
         return _ProcessResult(_FAILED_TO_START, f"{command[0]}: {error.strerror}")
     # The answer is on stdout; a program that fails says why on stderr.
     return _ProcessResult(done.returncode, (done.stdout + done.stderr) if done.returncode else done.stdout)
+
+
+def _read_planned(line: str) -> dict[str, Any]:
+    """Return the fields of a task that a planner printed."""
+    given = parse_json(line, "the line")
+    if not isinstance(given, dict):
+        raise InputError("not a JSON object")
+    if unknown := [name for name in given if name not in _PLANNED]:
+        raise InputError(f"a task has no field {unknown[0]!r}, but {', '.join(_PLANNED)}")
+    if not isinstance(given.get("title"), str):
+        raise InputError("a task needs a title")
+    return given
 
 
 def _advise(approach: str) -> str:

@@ -370,11 +370,21 @@ def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     found = bank.attempts.similar(text, limit=limit)
     shown = [
-        {**views.approach_view(each.tried), "title": each.title, "score": round(each.score, 6)}
+        {
+            **views.approach_view(each.tried),
+            "title": each.title,
+            "score": round(each.score, 6),
+            "tasks": each.tasks,
+        }
         for each in found
     ]
     score = ("Score", lambda view: f"{view['score']:.2f}")
-    task = ("Task", lambda view: shorten_line(view["title"] or view["task"], _TASK_CHARACTERS))
+
+    def name_task(view: views.View) -> str:
+        count = f" ({view['tasks']} tasks)" if view["tasks"] > 1 else ""
+        return shorten_line(view["title"] or view["task"], _TASK_CHARACTERS) + count
+
+    task = ("Task", name_task)
     columns = score, ("Result", "verdict"), task, "approach", _LAST_OUTCOME
     nothing = "no attempts at a similar task"
     return list_records("approaches", shown, None, *columns, empty=nothing, text=text)
@@ -511,9 +521,7 @@ def verify(bank: Bank, names: tuple[str, ...]) -> Answer:
     checks = bank.artifacts.verify([_find_artifact(bank, name).id for name in names])
     wrong = [check for check in checks if check.state != "same"]
     same = len(checks) - len(wrong)
-    shown = [
-        {**views.table_view(check.artifact), "state": check.state, "note": check.note} for check in checks
-    ]
+    shown = [views.check_view(check) for check in checks]
     rows = [(check.state, check.artifact.path, check.artifact.task, check.note) for check in wrong]
     return Answer(
         {"artifacts": shown, "same": same},

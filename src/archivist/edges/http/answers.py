@@ -66,6 +66,10 @@ AttemptRow = _shape(
 )
 _ARTIFACT = "id task_id agent_id type path description checksum created_at"
 ArtifactRow = _shape("ArtifactRow", "A row of the artifacts table.", _ARTIFACT, size_bytes=int)
+ArtifactCheckRow = _shape(
+    "ArtifactCheckRow", "An artifact, and whether its file is as it was registered.",
+    f"{_ARTIFACT} state note", size_bytes=int,
+)  # fmt: skip
 _TASK = "id title parent owner state approach reason result run created updated"
 TaskRow = _shape(
     "TaskRow", "A task, and what it waits for.", _TASK,

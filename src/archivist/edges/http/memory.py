@@ -19,6 +19,7 @@ from archivist.edges.views import (
     activity_view,
     analytics_view,
     attempt_view,
+    check_view,
     conflict_view,
     table_view,
     task_view,
@@ -75,6 +76,11 @@ class ArtifactBody(shapes.Body):
     type: Annotated[ArtifactType, shapes.Enumerated] = ArtifactType.FILE
     description: shapes.Note | None = None
     run: shapes.Word = ""
+    size_bytes: Annotated[shapes.Count | None, Field(description="Refused when the file has another.")] = None
+    checksum: Annotated[
+        str | None,
+        Field(pattern=r"^[0-9a-fA-F]{64}$", description="SHA-256; refused when the file has another."),
+    ] = None
 
 
 class TaskBody(shapes.Body):
@@ -223,6 +229,18 @@ def artifacts(
 def register_artifact(bank: Bank, artifact: ArtifactBody) -> View:
     """Register a file of the project with its size and SHA-256 as of now."""
     return {"artifact": table_view(bank.artifacts.register(**artifact.provided_fields()))}
+
+
+@router.get("/artifacts/verify", response_model=answers.page_model("artifacts", answers.ArtifactCheckRow))
+def verify_artifacts(
+    bank: Bank,
+    asked: Asked,
+    id: Annotated[tuple[str, ...], Query(max_length=100, description="Only these.")] = (),  # noqa: A002
+) -> View:
+    """Compare files with what was registered: the latest of each path, or the named ones."""
+    found = bank.artifacts.verify(id)
+    page = asked.page_by_rank(lambda _most: found, lambda each: each.artifact.id)
+    return page.view("artifacts", check_view)
 
 
 @router.delete("/artifacts/{id:path}", response_model=answers.item_model("artifact", answers.ArtifactRow))
