@@ -19,7 +19,7 @@ from archivist.records import Event
 from archivist.workspace.drafts import draft_decisions, find_causes, message_sentences
 from archivist.workspace.save import MemoryKind, category_of, kind_of, status_of
 
-SETS = ("known", "tuning", "unseen")
+SETS = ("known", "tuning", "unseen", "reversal")
 _NEGATION = re.compile(r"\b(?:not|never|no|don't|avoid|without)\b", re.IGNORECASE)
 
 

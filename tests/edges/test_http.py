@@ -505,3 +505,29 @@ def test_what_an_agent_adds_is_a_candidate(served: Served) -> None:
     with served.client("agent:kit:maker") as agent:
         added = agent.post("/api/lessons", json={"summary": "Warm the cache before tests", "tool": "bash"})
     assert (added.status_code, added.json()["lesson"]["status"]) == (201, "candidate")
+
+
+@pytest.mark.req("M6")
+def test_a_given_checksum_is_compared_and_files_are_verified(served: Served, human: httpx.Client) -> None:
+    path = served.folder / "verified.txt"
+    path.write_text("made", encoding="utf-8")
+    body = {"path": "verified.txt", "task_id": "T-3", "agent_id": "kit"}
+    wrong = human.post("/api/memory/artifacts", json={**body, "checksum": "0" * 64})
+    assert "SHA-256" in _problem(wrong, 409, "state")["detail"]
+    made = _ok(human.post("/api/memory/artifacts", json={**body, "size_bytes": 4}))["artifact"]
+    asked = {"id": made["id"]}
+    (row,) = _ok(human.get("/api/memory/artifacts/verify", params=asked))["artifacts"]
+    assert (row["id"], row["state"]) == (made["id"], "same")
+    path.write_text("another", encoding="utf-8")
+    (row,) = _ok(human.get("/api/memory/artifacts/verify", params=asked))["artifacts"]
+    assert row["state"] == "changed"
+
+
+@pytest.mark.req("M1")
+def test_working_memory_has_the_documents_names(served: Served) -> None:
+    with served.client("agent:named") as agent:
+        sent = {"currentPlan": "p", "activeConstraints": ["c"], "taskContext": {"a": 1}}
+        kept = _ok(agent.patch("/api/working", json=sent))["working"]
+        assert {name: kept[name] for name in sent} == sent
+        assert (kept["plan"], kept["constraints"], kept["context"]) == ("p", ["c"], {"a": 1})
+        assert kept["updatedAt"] > 1_700_000_000_000

@@ -395,6 +395,13 @@ def test_search_finds_by_meaning_in_all_roots_and_sees_edits(banked: Run, root: 
     assert "Zebras graze here." in banked("search", "zebras").out
 
 
+@pytest.mark.req("W6", "W13")
+def test_a_found_document_has_the_id_that_other_answers_give_it(banked: Run) -> None:
+    (lesson,) = _json(banked("learnings", "shop", "--json"))["lessons"]
+    asked = ("search", "who must be asked before we deploy?", "--scope", "shop", "--json")
+    assert _json(banked(*asked))["hits"][0]["_meta"]["document_id"] == lesson["_meta"]["document_id"]
+
+
 @pytest.mark.req("W13")
 def test_search_finds_nothing_where_nothing_answers(banked: Run, root: Path) -> None:
     path = root / "resources/workspaces/devtools/notes.md"

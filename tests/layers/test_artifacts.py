@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archivist import Bank
-from archivist.errors import AccessError, InputError, NotFoundError, RecordError
+from archivist.errors import AccessError, InputError, NotFoundError, RecordError, StateError
 from archivist.layers.artifacts_service import FileState, measure_file, open_artifact, relative_path
 from archivist.records import Actor, ActorKind, ArtifactType
 
@@ -297,3 +297,14 @@ def test_the_banks_own_files_and_names_that_are_secrets_are_refused(bank: Bank) 
     assert (made.path, made.task) == ("two  spaces.txt", "T")
     with pytest.raises(InputError, match="agent: holds a secret"):
         bank.artifacts.register("two  spaces.txt", task="T", agent=token)
+
+
+@pytest.mark.req("M5", "M6")
+def test_an_announced_size_or_checksum_must_be_the_files(bank: Bank) -> None:
+    (bank.root / "a.txt").write_text("made", "utf-8")
+    digest = sha256(b"made").hexdigest()
+    made = bank.artifacts.register("a.txt", task="T", size_bytes=4, checksum=digest.upper())
+    assert (made.size_bytes, made.checksum) == (4, digest)
+    for wrong in ({"size_bytes": 5}, {"checksum": "0" * 64}):
+        with pytest.raises(StateError, match="has 4 bytes with SHA-256"):
+            bank.artifacts.register("a.txt", task="T", **wrong)

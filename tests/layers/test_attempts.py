@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from archivist import Bank
+from archivist.edges import views
 from archivist.errors import AccessError, InputError, RecordError
 from archivist.records import Action, Actor, ActorKind, Episode, EpisodeKind, EpisodeStatus
 
@@ -186,3 +187,33 @@ def test_an_agent_reads_the_log_and_does_not_write_it(bank: Bank) -> None:
         "T-1", agent="coder", action=Action.COMPLETED, approach="rewrite"
     )
     assert bank.ledger.verify().is_whole
+
+
+@pytest.mark.req("M4")
+def test_what_is_like_no_task_finds_nothing(bank: Bank) -> None:
+    for task in ("Build the parser", "Release the package", "Speed up the CSV import"):
+        bank.attempts.log(task, agent="coder", action="completed", approach="by hand")
+    assert bank.attempts.similar("bake a cake") == []
+    assert next(each.tried.task for each in bank.attempts.similar("build a parser")) == "Build the parser"
+
+
+@pytest.mark.req("M4")
+def test_the_same_approach_to_tasks_of_one_name_is_one_row_with_a_count(bank: Bank) -> None:
+    for name in ("a", "b", "c"):
+        bank.tasks.add("Fetch the feed", id=name, approaches=("curl",))
+        bank.tasks.start(name, agent="coder")
+        bank.tasks.finish(name, "fetched")
+    (found,) = bank.attempts.similar("fetch the feed")
+    assert (found.title, found.tasks) == ("Fetch the feed", 3)
+
+
+@pytest.mark.req("M4")
+def test_a_duration_that_nobody_reported_is_unknown(bank: Bank) -> None:
+    begun = bank.attempts.log("T", agent="coder", action="attempted", approach="a")
+    ended = bank.attempts.log("T", agent="coder", action="completed", approach="a")
+    timed = bank.attempts.log("T", agent="coder", action="completed", approach="a", duration_ms=0)
+    assert [views.attempt_view(bank, each)["duration_ms"] for each in (begun, ended, timed)] == [
+        None,
+        None,
+        0,
+    ]

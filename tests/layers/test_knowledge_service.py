@@ -165,7 +165,8 @@ def test_the_orchestrator_upholds_or_reverses(bank: Bank) -> None:
     done = desk.decide("decision/orm", for_lost=True)
     assert (done.status, done.decided_by) == (ConflictStatus.REVERSED, "orchestrator:main")
     fact = desk.find("decision/orm")
-    assert (fact.value, fact.source, fact.confidence) == ("Prisma", "b", 0.9)
+    # A decision makes nobody surer.
+    assert (fact.value, fact.source, fact.confidence) == ("Prisma", "b", 0.5)
     assert desk.put("decision", "orm", "None", source="a", confidence=1.0).conflict == done
     assert desk.find("decision/orm").value == "Prisma"
     with pytest.raises(InputError, match="reversed already"):
@@ -442,3 +443,64 @@ def test_a_surer_import_overrules_a_decision_against_the_same_value(bank: Bank) 
     two.write_text(said.format(1.0).replace("SQLite", "SQLite 3"), "utf-8")
     bank.knowledge.import_markdown([two], is_approved=True)
     assert bank.knowledge.find("fact/db").value == "SQLite 3"
+
+
+@pytest.mark.req("M2", "M3")
+def test_a_fact_is_of_the_callers_project_and_others_stay_apart(tmp_path: Path) -> None:
+    for name in ("web", "api"):
+        (tmp_path / name).mkdir()
+    with Bank.open(tmp_path / "web", folder=tmp_path / "web") as bank:
+        facts = bank.knowledge
+        assert facts.put("decision", "orm", "None", source="a").fact.project == "web"
+        facts.put("decision", "orm", "Prisma", source="a", project="api")
+        facts.put("decision", "orm", "Drizzle", source="b", confidence=0.5, project="api")
+        facts.put("fact", "year", "2026", project="api")
+        assert [fact.project for fact in facts.query()] == ["web"]
+        assert [fact.value for fact in facts.query(text="Prisma")] == []
+        assert {fact.project for fact in facts.query(project="*")} == {"web", "api"}
+        assert facts.find("decision/orm").value == "None"
+        assert facts.find("decision/orm", project="api").value == "Prisma"
+        assert facts.conflicts() == []
+        (conflict,) = facts.conflicts(project="api")
+        assert conflict.project == "api"
+        decided = facts.decide("decision/orm", for_lost=True, project="api")
+        assert decided.id == conflict.id
+        assert facts.get("decision", "orm", project="api").value == "Drizzle"  # type: ignore[union-attr]
+        facts.remove("decision/orm", project="api")
+        assert facts.find("decision/orm").value == "None"
+        assert facts.history("decision/orm", project="api")[-1].after is None
+
+
+@pytest.mark.req("M2")
+def test_a_fact_of_no_project_is_continued(tmp_path: Path) -> None:
+    with Bank.open(tmp_path) as bank:
+        bank.knowledge.put("fact", "port", "1", source="a")
+    with Bank.open(tmp_path, folder=tmp_path) as bank:
+        assert bank.knowledge.put("fact", "port", "2", source="a").fact.project == ""
+        assert [fact.value for fact in bank.knowledge.query()] == ["2"]
+
+
+@pytest.mark.req("M2")
+def test_a_removed_fact_of_a_project_has_its_history_by_name(tmp_path: Path) -> None:
+    with Bank.open(tmp_path, folder=tmp_path) as bank:
+        bank.knowledge.put("opinion", "x", "Good")
+        bank.knowledge.put("opinion", "y", "Good", project="other")
+        bank.knowledge.remove("opinion/x")
+        bank.knowledge.remove("opinion/y", project="other")
+        assert [change.entry.verb for change in bank.knowledge.history("opinion/x")] == ["put", "remove"]
+        assert [change.entry.verb for change in bank.knowledge.history("opinion/y")] == ["put", "remove"]
+        with pytest.raises(NotFoundError):
+            bank.knowledge.history("opinion/z")
+
+
+@pytest.mark.req("M11")
+def test_shared_context_is_imported_for_a_project(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# Conventions\n\n## Commits\nOne change each.\n", "utf-8")
+    with Bank.open(tmp_path, folder=tmp_path) as bank:
+        facts = bank.knowledge
+        assert facts.import_markdown([tmp_path / "notes.md"]).added == 1
+        assert facts.import_markdown([tmp_path / "notes.md"], project="api").added == 1
+        assert {fact.project for fact in facts.query(project="*")} == {tmp_path.name, "api"}
+        (tmp_path / "notes.md").write_text("", "utf-8")
+        assert facts.import_markdown([tmp_path / "notes.md"], project="api").removed == 1
+        assert [fact.project for fact in facts.query(project="*")] == [tmp_path.name]

@@ -1,7 +1,8 @@
 """Precision and recall of the rules of saving and drafting, for the tests and bench/workspace_rules.py.
 
 `tuning_texts.json` was written before the rules and looked at while they were tuned. `unseen_texts.json` was
-written by somebody who had not seen the rules, and only its figures were looked at.
+written by somebody who had not seen the rules, and only its figures were looked at. `reversal_texts.json` has
+pairs of a choice and its reversal, and choices told with a reason; it was written before the rules for them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Figures(NamedTuple):
 
 @cache
 def load_texts(name: str) -> dict[str, Rows]:
-    """Return the labelled texts of a set: known, tuning or unseen."""
+    """Return the labelled texts of a set: known, tuning, unseen or reversal."""
     if name != "known":
         path = Path(__file__).with_name(f"{name}_texts.json")
         found: dict[str, Rows] = json.loads(path.read_text("utf-8"))

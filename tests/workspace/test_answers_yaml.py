@@ -44,6 +44,8 @@ def test_overviews_and_learnings_look_as_documented(tmp_path: Path) -> None:
         '  - scope: "devtools"\n'
         "    tier: T1\n"
         "    content: |\n"
+        "      Tools for developers\n"
+        "\n"
         "      # DevTools\n"
         "\n"
         "      All about DevTools.\n"

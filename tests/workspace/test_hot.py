@@ -378,3 +378,15 @@ def test_a_lesson_is_promoted_into_a_file_that_has_room(bank: Bank, tmp_path: Pa
         promote(topology, "m-099", "flow", bank)
     with pytest.raises(NotFoundError):
         promote(topology, "nothing.md:3", "flow", bank)
+
+
+@pytest.mark.req("W1")
+def test_without_runs_what_names_one_workspace_goes_first_and_an_introduction_stays(tmp_path: Path) -> None:
+    rules = "".join(f"- Preference {at} for all code\n" for at in range(4))
+    text = (
+        f"<!-- budget: 6 lines -->\n# Profile\n\nWho the user is.\n\n{rules}- The shop deploys on Fridays\n"
+    )
+    found, _ = measure_hot_files(_root(tmp_path, profile=text).root, RULES)
+    demoted = hot.propose_demotions(found, {}, ("devtools", "shop"))
+    assert demoted[0].names == ("shop",)
+    assert not any("Who the user is" in each.item.text for each in demoted)

@@ -10,7 +10,7 @@ import pytest
 
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
-from archivist.workspace.documents import learnings_view, overviews_view, plans_view
+from archivist.workspace.documents import Tier, learnings_view, overviews_view, plans_view
 from archivist.workspace.files_service import FRESH_NS, FileCache, Topology
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS
@@ -97,7 +97,7 @@ def test_a_workspace_is_told_in_full_and_a_domain_by_its_abstract(root: Path) ->
     assert first == {
         "scope": "devtools",
         "tier": "T1",
-        "content": "# DevTools\n\nAll about DevTools.\n",
+        "content": "Tools for developers\n\n# DevTools\n\nAll about DevTools.\n",
         "_meta": {"document_path": f"{RESOURCES}/devtools/OVERVIEW.md", "document_id": "devtools"},
     }
     assert list(second) == ["scope", "tier", "abstract", "_meta"]
@@ -270,3 +270,23 @@ def test_the_bank_reads_the_files_of_its_project(bank: Bank) -> None:
     assert len(bank.workspace.retrieve_learnings("devtools").decisions) == 1
     assert bank.workspace.retrieve_plan("Cache").content.startswith("# Cache")
     assert bank.workspace.lint().errors == 0
+
+
+@pytest.mark.req("W3")
+def test_a_plan_is_found_by_its_name_without_the_date(tmp_path: Path) -> None:
+    workspace = Workspace(make(tmp_path, DOCUMENTED))
+    assert workspace.retrieve_plan("workflow-engine").plan.id == "260208-workflow-engine"
+    make(tmp_path, {f"{RESOURCES}/k/_plans/270101-workflow-engine.md": plan_text("Other")})
+    with pytest.raises(InputError, match="names 2 plans"):
+        workspace.retrieve_plan("workflow-engine")
+
+
+@pytest.mark.req("W4")
+def test_an_overview_in_full_has_its_description_once(tmp_path: Path) -> None:
+    workspace = Workspace(make(tmp_path, DOCUMENTED))
+    (answer,) = [each for each in workspace.retrieve_overview("k") if each.tier is Tier.T1]
+    assert answer.text == "Another workspace\n\n# K\n\nAll about K.\n"
+    make(
+        tmp_path, {f"{RESOURCES}/k/OVERVIEW.md": "---\ndescription: All about K.\n---\n# K\n\nAll about K.\n"}
+    )
+    assert Workspace(tmp_path).retrieve_overview("k")[0].text == "# K\n\nAll about K.\n"

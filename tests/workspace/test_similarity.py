@@ -35,6 +35,7 @@ def _judge(old: Statement, new: Statement, cosine: float) -> Likeness:
         ("tuning", Figures(0.85, 0.55), Figures(0.90, 0.40), 0.65),
         # Contradictions in quite other words are hardly recognised, but what is reported mostly is one.
         ("unseen", Figures(0.77, 0.45), Figures(0.80, 0.10), 0.44),
+        ("reversal", Figures(0.95, 0.95), Figures(0.95, 0.95), 0.95),
     ],
 )
 def test_pairs_are_judged_as_well_as_measured(
@@ -49,7 +50,7 @@ def test_pairs_are_judged_as_well_as_measured(
 
 
 @pytest.mark.req("W7")
-@pytest.mark.parametrize("texts", ["known", "tuning", "unseen"])
+@pytest.mark.parametrize("texts", ["known", "tuning", "unseen", "reversal"])
 def test_what_is_new_or_contrary_is_never_known(texts: str) -> None:
     def judge(old: Statement, new: Statement, cosine: float) -> Likeness:
         likeness = _judge(old, new, cosine)
@@ -73,6 +74,41 @@ def test_nothing_contradicts_itself(text: str) -> None:
     statement = Statement("", text)
     assert find_conflict(statement, statement, 1.0) == ""
     assert compare(statement, statement, 1.0).likeness is Likeness.KNOWN
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("We will use pnpm workspaces instead of lerna", "Never use pnpm workspaces; use lerna"),
+        ("We will use pnpm workspaces instead of lerna", "Use lerna, not pnpm workspaces"),
+        (
+            "Chose xstate v5 for workflow state management \u2014 actor model",
+            "Do not use xstate v5 for workflow state management: too heavy",
+        ),
+        (
+            "We chose Fastify over Express because of schema validation",
+            "We chose Express over Fastify because of its ecosystem",
+        ),
+        ("Tests run in Docker rather than on the host", "Never run tests in Docker; run them on the host"),
+        ("User confirmed: we drop Node 18 support", "We keep Node 18 support"),
+    ],
+)
+def test_a_reversed_choice_is_a_conflict(old: str, new: str) -> None:
+    assert _judged(Said(old, new)) is Likeness.CONFLICT
+    assert _judged(Said(new, old)) is Likeness.CONFLICT
+
+
+@pytest.mark.req("W7")
+def test_what_rejects_the_same_thing_in_other_words_is_the_same() -> None:
+    said = "Strict isolation means resolve() must be called in the consuming package, not in a shared utility"
+    again = "With strict isolation, call resolve() in the consuming package rather than a shared utility."
+    assert _judged(Said(said, again)) is Likeness.MEANING
+
+
+@pytest.mark.req("W7")
+def test_an_exception_to_a_choice_is_neither_merged_nor_a_conflict() -> None:
+    assert _judged(Said("Use React", "Do not use React in the e-mails")) is Likeness.DIFFERENT
 
 
 # What an agent says

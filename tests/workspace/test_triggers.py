@@ -25,6 +25,7 @@ from archivist.workspace.drafts import (
     find_causes,
     find_drafts,
     new_drafts,
+    scope_in_text,
     scope_of_project,
 )
 from archivist.workspace.drafts_service import Drafts
@@ -524,3 +525,15 @@ def test_an_outdated_entry_is_superseded_when_asked(captured: Drafts, tmp_path: 
 def test_a_run_that_is_not_there_is_named(captured: Drafts) -> None:
     with pytest.raises(NotFoundError, match="no run 'nobody'"):
         captured.collect(["nobody"])
+
+
+@pytest.mark.req("W8")
+def test_a_task_names_the_scope_of_its_drafts() -> None:
+    scopes = [
+        WorkspaceScope("devtools"),
+        WorkspaceScope("devtools", "common", "metan"),
+        WorkspaceScope("shop", "web"),
+    ]
+    assert scope_in_text("Fix the cache in devtools/common/metan.", scopes) == "devtools/common/metan"
+    assert scope_in_text("Fix resources/devtools/common/metan", scopes) == ""
+    assert scope_in_text("Fix the shop", scopes) == ""

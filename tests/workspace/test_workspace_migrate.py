@@ -242,3 +242,14 @@ def test_a_second_run_changes_nothing_and_the_body_stays(text: str, is_plan: boo
 
 def test_a_plan_in_order_is_left_as_it_is() -> None:
     assert migrate_plan(plan_text(), _place(), lambda: None) is None
+
+
+@pytest.mark.req("W11")
+def test_a_date_without_zeros_is_respelt(tmp_path: Path) -> None:
+    head = "---\nname: A\ndescription: B\nstatus: new\ncreated: 2026-3-1\nupdated: 2026/12/24\n---\n"
+    path = "resources/workspaces/w/_plans/260301-a.md"
+    make(tmp_path, {path: head + "Body\n"})
+    workspace = Workspace(tmp_path)
+    workspace.migrate(workspace.propose_migration().changes)
+    text = (tmp_path / path).read_text("utf-8")
+    assert "created: 2026-03-01\nupdated: 2026-12-24\n" in text

@@ -212,10 +212,12 @@ def approach_results(
             groups[provenance, last.task, fold_approach(last.approach)].append(attempt)
     found = []
     for (provenance, *_), group in groups.items():
-        ends, last = Counter(attempt.ended for attempt in group), group[-1].last
+        ends = Counter(attempt.ended for attempt in group)
+        # An attempt in progress has no outcome, and must not hide that of the one before.
+        last = next((attempt.last for attempt in reversed(group) if attempt.ended), group[-1].last)
         completed, failed = ends[Action.COMPLETED], ends[Action.FAILED]
         agents = tuple(dict.fromkeys(attempt.last.agent for attempt in group if attempt.last.agent))
-        verdict = _describe_result(completed, failed, len(group), last)
+        verdict = _describe_result(completed, failed, len(group), group[-1].last)
         found.append(
             ApproachResult(
                 last.task,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from archivist.capture.results import ExtractResult, FinishedRun
     from archivist.capture.service import CaptureResult
     from archivist.core.blocks import CoreView
+    from archivist.layers.artifacts_service import ArtifactCheck
     from archivist.layers.orchestrator_service import OrchestrationResult
     from archivist.layers.tasks_service import AgentActivity
     from archivist.lessons.standing import AgeingResult
@@ -252,6 +253,9 @@ def attempt_view(bank: Bank, attempt: records.Episode) -> View:
     from archivist.records.shapes import to_episode_line
 
     ended, began = attempt.finished, attempt.started
+    # The log of a beginning says nothing of how long it took.
+    is_begun = ended == began and attempt.status == "partial"
+    took_ms = round((ended - began).total_seconds() * 1000) if ended and began and not is_begun else None
     tokens_in, tokens_out = reported_tokens(attempt)
     row = {
         "id": attempt.id,
@@ -260,7 +264,7 @@ def attempt_view(bank: Bank, attempt: records.Episode) -> View:
         "action": attempt.action.value if attempt.action else None,
         "approach": attempt.approach,
         "outcome": attempt.outcome or None,
-        "duration_ms": round((ended - began).total_seconds() * 1000) if ended and began else None,
+        "duration_ms": took_ms,
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
         "created_at": time_text(ended),
@@ -539,7 +543,27 @@ def conflict_view(conflict: records.Conflict) -> View:
     """Return a contradiction between two sources of a fact."""
     plain: View = to_plain(conflict)
     plain.pop("extra", None)
-    return plain
+    return {**plain, "project": conflict.project}
+
+
+def working_view(working: records.Working | None) -> View | None:
+    """Return working memory: our names, and beside them those of the document."""
+    if working is None:
+        return None
+    plain: View = to_plain(working)
+    return {
+        **plain,
+        "agentId": working.id,
+        "currentPlan": working.plan or None,
+        "activeConstraints": plain["constraints"],
+        "taskContext": plain["context"],
+        "updatedAt": round(working.updated.timestamp() * 1000),
+    }
+
+
+def check_view(check: ArtifactCheck) -> View:
+    """Return an artifact, and how its file compares with what was registered."""
+    return {**table_view(check.artifact), "state": check.state.value, "note": check.note}
 
 
 def block_view(block: records.Block) -> View:

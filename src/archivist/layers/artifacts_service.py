@@ -61,11 +61,14 @@ class Artifacts(BankService):
         type: ArtifactType | str = ArtifactType.FILE,  # noqa: A002 the field's own name
         description: str = "",
         run: str = "",
+        size_bytes: int | None = None,
+        checksum: str = "",
     ) -> Artifact:
         """Register a file that an agent produced for a task, with its current size and checksum.
 
-        The path must be inside the project's folder. The same content for the same task and agent is one
-        artifact; other content at the same path is its next version.
+        A size or SHA-256 that is given must be the file's, else it is not registered. The path must be inside
+        the project's folder. The same content for the same task and agent is one artifact; other content at
+        the same path is its next version.
         """
         agent = agent or source_of(self._bank.actor)
         self.require(Layer.ARTIFACTS, Verb.WRITE, owner=agent)
@@ -77,7 +80,12 @@ class Artifacts(BankService):
         if is_own or (own.parent.name == FOLDER and real.is_relative_to(own.parent)):
             raise InputError(f"{Path(kept).name!r} is the bank's own", hint="register what a run produced")
         with open_artifact(self.root, kept) as descriptor:
-            size_bytes, checksum = measure_file(descriptor, self.root / kept)
+            measured = measure_file(descriptor, self.root / kept)
+        said = (measured[0] if size_bytes is None else size_bytes, checksum.lower() or measured[1])
+        if said != measured:
+            told, found = (f"{size} bytes with SHA-256 {digest}" for size, digest in (said, measured))
+            hint = "register it again with what it has now, or without size and checksum"
+            raise StateError(f"{kept!r} has {found}, not {told}", hint=hint)
         made = from_plain(
             Artifact,
             {
@@ -87,8 +95,8 @@ class Artifacts(BankService):
                 "type": str(type),
                 "path": kept,
                 "description": clean_text(description.strip()),
-                "size_bytes": size_bytes,
-                "checksum": checksum,
+                "size_bytes": measured[0],
+                "checksum": measured[1],
                 "created": now,
                 "run": validate_name("run", run),
             },

@@ -16,9 +16,11 @@ from archivist.audit.analytics import (
     analyse_attempts,
     approach_results,
     expected_success,
+    fold_approach,
 )
 from archivist.clock import to_text
 from archivist.errors import InputError, RecordError
+from archivist.recall.answering import filter_answers
 from archivist.recall.query import Query
 from archivist.recall.scoring import Preset, saturate
 from archivist.records.episode import UNREPORTED, Episode, Usage, merge_episode
@@ -46,11 +48,15 @@ _HITS = 40
 
 
 class SimilarApproach(NamedTuple):
-    """An approach to a similar task, how similar the task is, and its title where it is a record."""
+    """An approach to a similar task, how similar the task is, and its title where it is a record.
+
+    `tasks` counts the tasks of this name where the same approach ended alike.
+    """
 
     tried: ApproachResult
     score: float
     title: str = ""
+    tasks: int = 1
 
 
 class Attempts(BankService):
@@ -121,7 +127,8 @@ class Attempts(BankService):
         # One query for each action: else captured runs would crowd out attempts, and failures successes.
         queries = [asked._replace(kinds=("task",)), *(asked._replace(action=each.value) for each in Action)]
         for query in queries if text.strip() else ():
-            scores |= {hit.id: hit.why.why.total for hit in self._bank.recall(query).hits}
+            hits = filter_answers(text, self._bank.recall(query))
+            scores |= {hit.id: hit.why.why.total for hit in hits}
         with self._bank.reading() as reader:
             # A task that nobody has begun has no approach to tell of.
             planned = [task for task in reader.records("task", list(scores)).values() if task.attempts]
@@ -144,7 +151,12 @@ class Attempts(BankService):
             worked = 0.5 if expected == 0.5 else float(expected > 0.5)
             return not approach.tried.provenance.is_own, -worked, -approach.score
 
-        return sorted(found, key=rank)[:limit]
+        rows: dict[tuple[str, ...], SimilarApproach] = {}
+        for each in sorted(found, key=rank):
+            tried = each.tried
+            row = (each.title or tried.task, fold_approach(tried.approach), tried.verdict, tried.last.outcome)
+            rows[row] = rows[row]._replace(tasks=rows[row].tasks + 1) if row in rows else each
+        return list(rows.values())[:limit]
 
     @reads(Layer.EPISODES)
     def analytics(

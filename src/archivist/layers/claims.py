@@ -186,10 +186,9 @@ def uphold_conflict(conflict: Conflict, current: Fact | None, *, by: str, now: d
 def reverse_conflict(
     conflict: Conflict, current: Fact | None, *, by: str, now: datetime, source: str = ""
 ) -> tuple[Conflict, Fact]:
-    """Return a conflict decided for the losing value, and the fact with that value.
+    """Return a conflict decided for the losing value, and the fact with that value, as sure as it was.
 
-    The fact is at least as sure as the one it replaces: else repeating that one would undo the decision. What
-    a file says is from then on the word of `source`, who decided for it.
+    What a file says is from then on the word of `source`, who decided for it.
     """
     _refuse_decided(conflict)
     reason = conflict.reason
@@ -197,12 +196,12 @@ def reverse_conflict(
         reason = f"{reason}; reversed when {shorten_value(current.value)!r} stood"
     fact = Fact(
         id=conflict.fact,
-        project=str(conflict.extra.get(_PROJECT, "")),
+        project=conflict.project,
         category=conflict.category,
         key=conflict.key,
         value=conflict.lost,
         source=conflict.lost_source,
-        confidence=max(conflict.lost_confidence, current.confidence if current else 0.0),
+        confidence=conflict.lost_confidence,
         created=current.created if current else now,
         updated=now,
         tags=current.tags if current else (),

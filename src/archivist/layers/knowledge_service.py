@@ -26,14 +26,14 @@ from archivist.layers.claims import (
     update_conflicts,
     uphold_conflict,
 )
-from archivist.ledger.lookup import find_fact
-from archivist.paths import as_text
-from archivist.recall.query import Query
+from archivist.ledger.lookup import find_fact, pick_fact
+from archivist.paths import as_text, home_folder
+from archivist.recall.query import EVERY_REPO, Query
 from archivist.records.layers import Conflict, Fact, validate_fact
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import ConflictStatus
 from archivist.service import BankService, require_name
-from archivist.store.filters import Condition, at_least, equals
+from archivist.store.filters import Condition, at_least, equals, one_of
 
 if TYPE_CHECKING:
     from archivist.layers.shared_context import SharedText
@@ -81,13 +81,16 @@ class Knowledge(BankService):
     ) -> ClaimResult:
         """Claim a value for a category and key, in the name of a source, by default the actor.
 
+        Without a project it holds for that of the caller's folder.
         If another source claims something else, the higher confidence wins, the newer claim on a tie, and the
         loser goes into a conflict.
         """
         own, now = source_of(self._bank.actor), self._bank.now()
+        with self._bank.reading() as reader:
+            place = self._place(reader, project, category, key)
         claim = _build_claim(
             now,
-            project=project,
+            project=place,
             category=category,
             key=key,
             value=value,
@@ -101,17 +104,57 @@ class Knowledge(BankService):
         with self._bank.transaction() as writer:
             return _settle_claim(writer, claim, "put", now, respects_rulings=respects_rulings)
 
+    def _own_project(self, reader: Reader) -> str:
+        """Return the project of the folder that the caller works in; none in the global bank."""
+        folder, root = self._bank.folder, self._bank.root
+        if folder is None or real_path(root) == real_path(home_folder()):
+            return ""
+        from archivist.projects import project_at
+
+        return project_at(reader, folder, root)
+
+    def _place(self, reader: Reader, project: str, category: str, key: str) -> str:
+        """Return the project of a claim: the named one, else the folder's.
+
+        A fact that is there for no project is continued, so that it does not get a twin.
+        """
+        own = project or self._own_project(reader)
+        ids = [fact_id(one_line(name), one_line(category), one_line(key)) for name in ("", own)]
+        is_shared = not project and [reader.get(Fact, each) is not None for each in ids] == [True, False]
+        return "" if is_shared else own
+
+    def _shown_projects(self, reader: Reader, project: str) -> list[str] | None:
+        """Return the projects that a question is about: the named one, or the folder's and none; else all."""
+        if project:
+            return None if project == EVERY_REPO else [one_line(project)]
+        from archivist.files.worktrees import is_repository, repository_of
+        from archivist.projects import names_of
+
+        own, folder = self._own_project(reader), self._bank.folder
+        is_known = own in reader.values("fact", "project")
+        is_apart = own and folder and (is_known or is_repository(repository_of(folder, self._bank.root)))
+        return ["", *names_of(reader, own)] if is_apart else None
+
     @reads(Layer.KNOWLEDGE)
     def get(self, category: str, key: str, *, project: str = "") -> Fact | None:
         """Return the fact of a category and key, or None."""
         with self._bank.reading() as reader:
-            return reader.get(Fact, fact_id(one_line(project), one_line(category), one_line(key)))
+            place = self._place(reader, project, category, key)
+            return reader.get(Fact, fact_id(one_line(place), one_line(category), one_line(key)))
 
     @reads(Layer.KNOWLEDGE)
-    def find(self, name: str) -> Fact:
-        """Return a fact by its id or as `category/key`."""
+    def find(self, name: str, *, project: str = "") -> Fact:
+        """Return a fact by its id or as `category/key`, of a project if one is named."""
         with self._bank.reading() as reader:
-            return _find(reader, name)
+            return self._find(reader, name, project)
+
+    def _find(self, reader: Reader, name: str, project: str) -> Fact:
+        require_name(name, "fact")
+        fact = reader.get(Fact, name)
+        fact = fact or find_fact(reader, name, own=self._own_project(reader), only=one_line(project))
+        if fact is None:
+            raise NotFoundError("fact", name)
+        return fact
 
     @reads(Layer.KNOWLEDGE)
     def query(
@@ -127,11 +170,14 @@ class Knowledge(BankService):
     ) -> list[Fact]:
         """Return the matching facts: the best answers to a text first, else by category and key.
 
-        Without a text, `after` continues behind a place in that order.
+        Without a project they are those of the caller's folder and of no project, with `*` all. Without a
+        text, `after` continues behind a place in that order.
         """
         if not 0 <= min_confidence <= 1:
             raise InputError(f"confidence: {min_confidence:g} is not between 0 and 1")
-        asked = {"category": category, "key": key, "project": project}
+        asked = {"category": category, "key": key}
+        with self._bank.reading() as reader:
+            shown = self._shown_projects(reader, project)
         if text.strip():
             query = Query(
                 text=text, kinds=("fact",), type=category, min_importance=min_confidence, limit=_TEXT_HITS
@@ -141,29 +187,30 @@ class Knowledge(BankService):
                 known = reader.records("fact", [hit.id for hit in hits])
             wanted = {name: value for name, value in asked.items() if value}.items()
             facts = [known[hit.id] for hit in hits if hit.id in known]
+            facts = [fact for fact in facts if shown is None or fact.project in shown]
             return [f for f in facts if all(getattr(f, name) == value for name, value in wanted)][:limit]
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         conditions += [at_least("confidence", min_confidence)] if min_confidence else []
+        conditions += [one_of("project", shown)] if shown is not None else []
         with self._bank.reading() as reader:
             return reader.select(Fact, *conditions, order=BY_NAME, after=after, limit=limit)
 
     @writes(Layer.KNOWLEDGE)
-    def remove(self, name: str) -> Fact:
+    def remove(self, name: str, *, project: str = "") -> Fact:
         """Remove a fact and close the conflicts about it; its history stays."""
         with self._bank.transaction() as writer:
-            fact = _find(writer, name)
+            fact = self._find(writer, name, project)
             _remove(writer, fact, "remove", by=str(self._bank.actor), now=self._bank.now())
         return fact
 
     @reads(Layer.KNOWLEDGE)
-    def history(self, name: str) -> list[LedgerChange]:
+    def history(self, name: str, *, project: str = "") -> list[LedgerChange]:
         """Return every change of a fact, also a removed one, and of its conflicts, oldest first."""
         with self._bank.reading() as reader:
             try:
-                known = _find(reader, name).id
+                known = self._find(reader, name, project).id
             except NotFoundError:
-                category, _, key = name.partition("/")
-                known = fact_id("", one_line(category), one_line(key)) if key else name
+                known = _find_removed(reader, name, self._own_project(reader), one_line(project)) or name
             changes = reader.changes(record_id=known, kind="fact")
             if not changes:
                 raise NotFoundError("fact", name)
@@ -172,24 +219,26 @@ class Knowledge(BankService):
         return sorted(changes, key=lambda change: change.entry.seq)
 
     @reads(Layer.KNOWLEDGE)
-    def conflicts(self, name: str = "", *, with_decided: bool = False) -> list[Conflict]:
-        """Return the open conflicts, oldest first, or all of them; or those of one fact."""
+    def conflicts(self, name: str = "", *, project: str = "", with_decided: bool = False) -> list[Conflict]:
+        """Return the open conflicts, oldest first, or all of them; or those of one fact, or of a project."""
         asked: list[Condition] = [] if with_decided else [equals("status", ConflictStatus.OPEN)]
         with self._bank.reading() as reader:
-            asked += [equals("fact", _find(reader, name).id)] if name else []
-            return reader.select(Conflict, *asked, order=("time", "id"))
+            asked += [equals("fact", self._find(reader, name, project).id)] if name else []
+            shown = None if name else self._shown_projects(reader, project)
+            found = reader.select(Conflict, *asked, order=("time", "id"))
+        return [conflict for conflict in found if shown is None or conflict.project in shown]
 
     @decides(Layer.KNOWLEDGE)
-    def decide(self, conflict_id: str, *, for_lost: bool) -> Conflict:
+    def decide(self, conflict_id: str, *, for_lost: bool, project: str = "") -> Conflict:
         """Decide a conflict: uphold the current value, or replace it by the one that lost.
 
         The conflict is named by its id, or by its fact as `category/key`. If a fact has several, all are
         upheld and the latest is returned; to replace the value one of them must be named.
         """
         if not for_lost:
-            return self.uphold(conflict_id)[-1]
+            return self.uphold(conflict_id, project=project)[-1]
         with self._bank.transaction() as writer:
-            found = _find_conflicts(writer, conflict_id)
+            found = self._find_conflicts(writer, conflict_id, project)
             if len(found) > 1:
                 said = (f"{c.lost_source} says {shorten_value(c.lost)!r} ({c.id})" for c in found)
                 named = "; ".join(islice(said, _CONFLICTS_NAMED))
@@ -206,22 +255,37 @@ class Knowledge(BankService):
         return done
 
     @decides(Layer.KNOWLEDGE)
-    def uphold(self, name: str) -> list[Conflict]:
+    def uphold(self, name: str, *, project: str = "") -> list[Conflict]:
         """Uphold the current value in one conflict, by its id, or in all open ones about a fact."""
         by = str(self._bank.actor)
         with self._bank.transaction() as writer:
-            found = _find_conflicts(writer, name)
+            found = self._find_conflicts(writer, name, project)
             current, now = writer.get(Fact, found[0].fact), self._bank.now()
             done = [uphold_conflict(conflict, current, by=by, now=now) for conflict in found]
             for conflict in done:
                 writer.put(conflict, "uphold")
         return done
 
+    def _find_conflicts(self, reader: Reader, name: str, project: str) -> list[Conflict]:
+        """Return the conflict of this id, or the open ones about this fact, oldest first."""
+        conflict = reader.get(Conflict, name)
+        if conflict is not None:
+            return [conflict]
+        try:
+            about = equals("fact", self._find(reader, name, project).id)
+        except NotFoundError:
+            raise NotFoundError("conflict", name) from None
+        found = reader.select(Conflict, about, equals("status", ConflictStatus.OPEN), order=("time", "id"))
+        if not found:
+            hint = "archivist knowledge conflicts lists what is open"
+            raise StateError(f"nobody disputes {name!r}", hint=hint)
+        return found
+
     @writes(Layer.KNOWLEDGE)
     def import_markdown(
-        self, paths: Iterable[str | Path], *, is_approved: bool = False
+        self, paths: Iterable[str | Path], *, project: str = "", is_approved: bool = False
     ) -> SharedImportResult:
-        """Import shared-context files, or folders of them: a fact for each section.
+        """Import shared-context files, or folders of them: a fact for each section, of a project.
 
         Importing again updates the facts. What a file no longer says is removed, if the file's claim still
         stood. The files are not changed. With `is_approved` a person vouches for the words: they are that
@@ -240,13 +304,20 @@ class Knowledge(BankService):
             for origin, text in texts.items():
                 words = FileWords(origin, is_approved)
                 for section in text.sections:
-                    ids_by_origin[origin].add(fact_id("", section.category, section.key))
+                    place = self._place(writer, project, section.category, section.key)
+                    ids_by_origin[origin].add(fact_id(place, section.category, section.key))
                     try:
                         fact = _build_claim(
-                            now, category=section.category, key=section.key, value=section.text,
+                            now,
+                            project=place,
+                            category=section.category,
+                            key=section.key,
+                            value=section.text,
                             source=words.speaker or source_of(self._bank.actor),
-                            confidence=text.confidence, tags=text.tags, origin=origin,
-                        )  # fmt: skip
+                            confidence=text.confidence,
+                            tags=text.tags,
+                            origin=origin,
+                        )
                         if why := words.refusal(section.category, section.key, fact.value, *fact.tags):
                             raise RecordError(f"not imported, {why}; {VOUCH_HINT}")
                     except RecordError as error:
@@ -259,9 +330,11 @@ class Knowledge(BankService):
                 is_gone = any(path.is_relative_to(folder) for folder in folders) and not path.exists()
                 if origin and is_gone:
                     ids_by_origin.setdefault(origin, set())
+            own = project or self._own_project(writer)
             for origin, ids in ids_by_origin.items():
                 for fact in writer.select(Fact, equals("origin", origin)):
-                    if fact.id not in ids and (is_approved or fact.is_of_file):
+                    is_listed = fact.id in ids or fact.project not in ("", own)
+                    if not is_listed and (is_approved or fact.is_of_file):
                         _remove(writer, fact, _IMPORT, by=by, now=now)
                         counts["removed"] += 1
         return SharedImportResult(**counts, problems=tuple(problems))
@@ -310,27 +383,14 @@ def _remove(writer: Writer, fact: Fact, verb: str, *, by: str, now: datetime) ->
     writer.remove(Fact, fact.id, verb)
 
 
-def _find(reader: Reader, name: str) -> Fact:
-    require_name(name, "fact")
-    fact = reader.get(Fact, name) or find_fact(reader, name)
-    if fact is None:
-        raise NotFoundError("fact", name)
-    return fact
-
-
-def _find_conflicts(reader: Reader, name: str) -> list[Conflict]:
-    """Return the conflict of this id, or the open ones about this fact, oldest first."""
-    conflict = reader.get(Conflict, name)
-    if conflict is not None:
-        return [conflict]
-    try:
-        about = equals("fact", _find(reader, name).id)
-    except NotFoundError:
-        raise NotFoundError("conflict", name) from None
-    found = reader.select(Conflict, about, equals("status", ConflictStatus.OPEN), order=("time", "id"))
-    if not found:
-        raise StateError(f"nobody disputes {name!r}", hint="archivist knowledge conflicts lists what is open")
-    return found
+def _find_removed(reader: Reader, name: str, own: str, only: str) -> str:
+    """Return the id of a fact that was removed, by the name it had; empty when no fact had it."""
+    found: dict[str, Fact] = {}
+    for change in reader.changes(kind="fact"):
+        fact = from_plain(Fact, change.after) if change.after is not None else None
+        if fact and f"{fact.category}/{fact.key}" == one_line(name) and only in ("", fact.project):
+            found[fact.id] = fact
+    return pick_fact(name, list(found.values()), own).id if found else ""
 
 
 def _import_claim(writer: Writer, claim: Fact, now: datetime) -> str:

@@ -14,18 +14,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from archivist.audit.analytics import merge_attempts
 from archivist.bus import TASK_STEP
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError, DecidedError, InputError
 from archivist.files.parse import parse_json
 from archivist.files.processes import is_process_gone, name_process
+from archivist.layers.artifacts_service import FileState
 from archivist.lessons.agent_words import agent_suspicion
 from archivist.records.episode import Episode
 from archivist.records.event import Event
 from archivist.records.layers import Task
-from archivist.records.run_words import EpisodeStatus, EventKind
+from archivist.records.run_words import Action, EpisodeStatus, EventKind
 from archivist.records.tier_words import TaskState
 from archivist.text import shorten_line
 
@@ -37,10 +39,15 @@ CONVENTION = "convention"
 _CONFIDENCE = 0.9
 # A planner that only adds what fails must not go on for ever.
 _MAX_PLANS = 3
+_PLANNED = ("title", "id", "parent", "needs", "owner", "approaches", "max_attempts")
 _OUTPUT_CHARACTERS = 20_000
 _RESULT_CHARACTERS = 2_000
 _LINE_CHARACTERS = 200
 _FAILED_TO_START = 127
+# What a worker is told of knowledge and of similar tasks: a page, not the whole memory.
+_MOST_CONVENTIONS = 10
+_MOST_FACTS = 5
+_MOST_SIMILAR = 5
 
 
 class OrchestrationResult(NamedTuple):
@@ -149,10 +156,13 @@ class _Loop:
             raise InputError(f"the planner failed: {_last_line(ended.output)}", hint="it exits with 0")
         for line in filter(str.strip, ended.output.splitlines()):
             try:
-                task = self._bank.tasks.add(**parse_json(line, "the line"))
-            except (ValueError, TypeError) as error:
+                task = self._bank.tasks.add(**_read_planned(line))
+            except (InputError, TypeError) as error:
+                # A value of the wrong type, as a number for a name, reaches the code behind.
+                why = error.message if isinstance(error, InputError) else "a field has a wrong value"
                 hint = '{"id": "test", "title": "…", "needs": ["build"], "owner": "coder"}'
-                raise InputError(f"the planner printed no task: {error}", hint=hint) from None
+                said = shorten_line(line, _LINE_CHARACTERS)
+                raise InputError(f"the planner printed no task: {why}: {said}", hint=hint) from None
             self._note(f"planned {task.id}: {task.title}")
 
     def execute(self, task: Task) -> _Worker | None:
@@ -181,39 +191,69 @@ class _Loop:
         failed = {each.approach for each in tried if each.failed and not each.completed}
         offered = [approach for approach in task.approaches if approach not in failed]
         known = self._bank.knowledge.get(CONVENTION, task.parent or task.id)
-        if known is not None and known.value in offered:
-            return known.value, "known to work"
+        for approach in offered if known is not None else ():
+            if known is not None and (_advise(approach) in known.value or known.value == approach):
+                return approach, "known to work"
         if not offered:
             return "", "tried before" if tried else "first attempt"
         return offered[0], "another approach failed" if failed else "first choice"
 
     def _describe_attempts(self, task: Task) -> list[str]:
-        lines = []
-        for each in self._bank.attempts.list_approaches(task.id):
-            line = f"{each.approach}: {'worked' if each.completed else 'failed'}: {each.last.outcome}"
-            lines += [] if agent_suspicion(line) else [shorten_line(line, _LINE_CHARACTERS)]
-        return lines
+        """Return the ended attempts at a task, oldest first, one line for those that ended alike."""
+        counts: Counter[str] = Counter()
+        for each in merge_attempts(self._bank.attempts.query(task=task.id)):
+            if each.ended is None:
+                # The attempt in progress has not failed yet; of one that was left nobody knows how it ended.
+                continue
+            outcome = f": {each.last.outcome}" if each.last.outcome else ""
+            verdict = "worked" if each.ended is Action.COMPLETED else "failed"
+            line = f"{each.last.approach}: {verdict}{outcome}"
+            counts[shorten_line(line, _LINE_CHARACTERS)] += not agent_suspicion(line)
+        return [f"{line} ({count} times)" if count > 1 else line for line, count in counts.items() if count]
 
     def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
-        """Return what a worker reads: its task, what was tried, what the tasks before it made, the brief."""
+        """Return what a worker reads: its task, what was tried, what memory knows, the brief."""
         bank = self._bank
         parts = [f"# Task {task.id}", "", task.title]
         if approach:
             parts += ["", f"Approach: {approach}"]
-        if tried := self._describe_attempts(task):
-            parts += ["", "## Tried before", "", *(f"- {line}" for line in tried)]
-        made = []
         with bank.reading() as reader:
             before = [reader.get(Task, name) for name in task.needs]
             before += [each for each in reader.select(Task) if each.parent == task.id]
-        for each in filter(None, before):
-            files = ", ".join(artifact.path for artifact in bank.artifacts.query(task=each.id))
-            said = f"{each.id}: {each.result or 'done'}{f' ({files})' if files else ''}"
-            # The words are an agent's: they must not command the next one.
-            made += [] if agent_suspicion(said) else [f"- {shorten_line(said, _RESULT_CHARACTERS)}"]
-        if made:
-            parts += ["", "## Done before", "", *made]
+        facts = bank.knowledge.query(category=CONVENTION, limit=_MOST_CONVENTIONS)
+        facts += bank.knowledge.query(text=task.title, limit=_MOST_FACTS)
+        similar = [
+            each.tried._replace(task=each.title or each.tried.task)
+            for each in bank.attempts.similar(task.title, limit=_MOST_SIMILAR)
+            if each.tried.completed and each.tried.task != task.id and each.tried.provenance.is_own
+        ]
+        sections = {
+            "Tried before": self._describe_attempts(task),
+            "Done before": [self._describe_done(each) for each in filter(None, before)],
+            "What holds here": [f"{each.category}/{each.key}: {each.value}" for each in facts],
+            "What worked for similar tasks": [
+                f"{each.task}: {each.approach}{f': {each.last.outcome}' if each.last.outcome else ''}"
+                for each in similar
+            ],
+        }
+        for title, lines in sections.items():
+            # The words are an agent's or a file's: they must not command the next agent.
+            kept = [shorten_line(line, _RESULT_CHARACTERS) for line in dict.fromkeys(lines)]
+            kept = [f"- {line}" for line in kept if not agent_suspicion(line)]
+            parts += ["", f"## {title}", "", *kept] if kept else []
         return "\n".join([*parts, "", brief]).rstrip() + "\n"
+
+    def _describe_done(self, task: Task) -> str:
+        """Return the result of a task and its files, each with whether it still is what was registered."""
+        latest = {each.path: each.id for each in reversed(self._bank.artifacts.query(task=task.id))}
+        checks = self._bank.artifacts.verify(list(latest.values())) if latest else []
+        files = [
+            f"{check.artifact.path}, {'unchanged' if check.state is FileState.SAME else check.state.value}"
+            + ("" if check.state is FileState.SAME else " since it was registered")
+            for check in checks
+        ]
+        made = f" ({'; '.join(files)})" if files else ""
+        return f"{task.id}: {task.result or 'done'}{made}"
 
     def observe(self, worker: _Worker, ended: _ProcessResult) -> Task:
         """Record how an attempt ended, and what was decided after a failure."""
@@ -254,7 +294,13 @@ class _Loop:
         tried = bank.attempts.list_approaches(task.id)
         others = [each for each in tried if each.approach != task.approach and each.failed]
         if is_done and others and task.approach in task.approaches:
-            learnt = (CONVENTION, task.parent or task.id, task.approach)
+            value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
+            for other in others:
+                outcome = f": {other.last.outcome}" if other.last.outcome else ""
+                value += f" `{other.approach}` failed{outcome.rstrip('.')}."
+            if agent_suspicion(value):
+                value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
+            learnt = (CONVENTION, task.parent or task.id, value)
             bank.knowledge.put(*learnt, source="orchestrator", confidence=_CONFIDENCE)
 
     def result(self) -> OrchestrationResult:
@@ -300,6 +346,23 @@ def _run_command(
         return _ProcessResult(_FAILED_TO_START, f"{command[0]}: {error.strerror}")
     # The answer is on stdout; a program that fails says why on stderr.
     return _ProcessResult(done.returncode, (done.stdout + done.stderr) if done.returncode else done.stdout)
+
+
+def _read_planned(line: str) -> dict[str, Any]:
+    """Return the fields of a task that a planner printed."""
+    given = parse_json(line, "the line")
+    if not isinstance(given, dict):
+        raise InputError("not a JSON object")
+    if unknown := [name for name in given if name not in _PLANNED]:
+        raise InputError(f"a task has no field {unknown[0]!r}, but {', '.join(_PLANNED)}")
+    if not isinstance(given.get("title"), str):
+        raise InputError("a task needs a title")
+    return given
+
+
+def _advise(approach: str) -> str:
+    """Return the words with which a convention names the approach that worked."""
+    return f"use `{approach}`"
 
 
 def _last_line(output: str) -> str:

@@ -55,17 +55,21 @@ def find_by_beginning(reader: Reader, name: str) -> Any:
     return reader.get(Event, f"{whole}#{number}") if mark else reader.get(Episode, whole)
 
 
-def find_fact(reader: Reader, name: str) -> Fact | None:
-    """Return the fact of the name `category/key`, or None."""
+def find_fact(reader: Reader, name: str, *, own: str = "", only: str = "") -> Fact | None:
+    """Return the fact of the name `category/key`, or None; of the project `only`, if one is given."""
     category, _, key = (" ".join(part.split()) for part in name.partition("/"))
     facts = reader.select(Fact, equals("category", category), equals("key", key)) if key else []
-    return pick_fact(name, facts) if facts else None
+    facts = [fact for fact in facts if only in ("", fact.project)]
+    return pick_fact(name, facts, own) if facts else None
 
 
-def pick_fact(name: str, facts: Sequence[Fact]) -> Fact:
-    """Return the fact of a name: the one of no project, or the only one; otherwise the name is ambiguous."""
-    first, *others = sorted(facts, key=lambda fact: (fact.project, fact.id))
-    if others and first.project:
+def pick_fact(name: str, facts: Sequence[Fact], own: str = "") -> Fact:
+    """Return the fact of a name: that of the own project or of none, or the only one."""
+    first, *others = sorted(facts, key=lambda fact: (fact.project != own, fact.project, fact.id))
+    if others and first.project not in ("", own):
         projects = ", ".join(f"{fact.project} ({fact.id})" for fact in (first, *others))
-        raise InputError(f"{name!r} is a fact of several projects: {projects}", hint="use the fact's id")
+        raise InputError(
+            f"{name!r} is a fact of several projects: {projects}",
+            hint="name the project, or use the fact's id",
+        )
     return first

@@ -48,6 +48,29 @@ _ENDS_LAST = lazy_pattern(
     r"|superseded|abandoned|retired|reversed|reverted|revoked|obsolete|gone)\b|\bany ?(?:more|longer)\b",
     re.IGNORECASE,
 )
+# Words between what is chosen and what is not: their two sides have opposite signs.
+_BETWEEN = lazy_pattern(
+    r"\b(?:instead of|rather than|in place of|in favou?r of)\b|,? (?:and|but) not\b|, not\b|\bover\b",
+    re.IGNORECASE,
+)
+_CHOOSES = lazy_pattern(
+    r"\b(?:us(?:e|es|ed|ing)|cho(?:o?se|osing|sen)|pick(?:s|ed)?|prefer(?:s|red)?|favou?r(?:s|ed)?|adopt(?:s|ed)?|keep|kept"
+    r"|select(?:s|ed)?|opt(?:ed)? for|settled? on|standardi[sz]ed? on|(?:go|going|gone|went) (?:with|for))\b",
+    re.IGNORECASE,
+)
+_REJECTS = lazy_pattern(
+    r"\b(?:never|(?:do|must|should|shall|will) not|(?:do|must|should|wo)n[\u2019']t|avoid|no longer"
+    r"|stop(?:s|ped)?|(?:drop|reject|abandon|ban)(?:s|p?ed|n?ed|p?ing|n?ing)?)\b",
+    re.IGNORECASE,
+)
+_REASON = lazy_pattern(
+    r"\b(?:because|since|so that|due to|as (?:it|they|we|this|that)|which)\b", re.IGNORECASE
+)
+_SCOPE_WORDS = frozenset(
+    ("for", "in", "on", "at", "between", "as", "when", "with", "from", "to", "by", "inside", "during", "if")
+)
+# `X over Y` alone is a choice; in longer sentences `over` has other meanings.
+_SHORT_CHOICE = 6
 _CLAUSE_END = lazy_pattern(r",|\b(?:and|but|with|by|because|since|so)\b", re.IGNORECASE)
 _ENDING_SENTENCES = 6
 _SENTENCE_CHARACTERS = 400
@@ -98,10 +121,11 @@ def compare(old: Statement, new: Statement, cosine: float) -> Comparison:
     parts = [Statement(old.title, text.strip()), *(Statement("", each.strip()) for each in later)]
     if any(_covers(part, new) for part in parts):
         return Comparison(Likeness.KNOWN, 1.0, "the same words")
-    conflict = find_conflict(old, new, cosine) or _find_reversal(parts[0], new, cosine)
+    is_reversed, why = _find_reversed_choice(parts[0], new)
+    conflict = find_conflict(old, new, cosine) or _find_reversal(parts[0], new, cosine) or why
     if conflict:
         return Comparison(Likeness.CONFLICT, cosine, conflict)
-    if _is_same(old, new, cosine):
+    if not is_reversed and _is_same(old, new, cosine):
         return Comparison(Likeness.MEANING, cosine, f"the same in other words ({cosine:.2f})")
     return Comparison(Likeness.DIFFERENT, cosine, "")
 
@@ -252,17 +276,23 @@ def _share(first: _Sentence, second: _Sentence) -> float:
 def _is_same(old: Statement, new: Statement, cosine: float) -> bool:
     if cosine < COSINE or _share(_read_sentence(old.whole), _read_sentence(new.whole)) < SHARED_WORDS:
         return False
+    # Both reject the same thing, in whatever words: then no negation sets them apart.
+    rejected, also = ({side.things for side in _read_sides(each) if not side.is_for} for each in (old, new))
     # What ends something that the old one names is not the same, also where it is no clear contradiction.
     over = {end.thing for end in _read_endings(new)} - {end.thing for end in _read_endings(old)}
-    if over & _read_sentence(old.whole).content:
+    if over & _read_sentence(old.whole).content and not rejected & also:
         return False
     first, second = _first_sentence(old), _first_sentence(new)
     amounts, others = set(first.amounts), set(second.amounts)
-    if first.is_negated != second.is_negated or (amounts - others and others - amounts):
+    is_negated_alone = first.is_negated != second.is_negated and not rejected & also
+    if is_negated_alone or (amounts - others and others - amounts):
         return False
     # An importer is not an exporter.
     place = _find_replaced(first, second)
-    return place is None or not (_subjects(first.stems[place[0]]) and _subjects(second.stems[place[1]]))
+    if place is None:
+        return True
+    own, other = _subjects(first.stems[place[0]]), _subjects(second.stems[place[1]])
+    return not (own - _NEGATIONS and other - _NEGATIONS)
 
 
 def _find_replaced(first: _Sentence, second: _Sentence) -> tuple[slice, slice] | None:
@@ -297,6 +327,75 @@ def find_conflict(old: Statement, new: Statement, cosine: float) -> str:
         if fewest == 0 and 0 < len(amounts) == len(others) and amounts.keys().isdisjoint(others):
             return _oppose(amounts.values(), others.values())
     return _find_other_choice(first, second)
+
+
+class _Side(NamedTuple):
+    """What a statement is for or against: the things, their words, and what they are for."""
+
+    is_for: bool
+    is_choice: bool
+    words: str
+    things: frozenset[str]
+    scope: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def _read_sides(statement: Statement) -> tuple[_Side, ...]:
+    found = []
+    for at, sentence in enumerate(_SENTENCE.split(statement.whole)[:_ENDING_SENTENCES]):
+        text = _REASON.split(sentence[:_SENTENCE_CHARACTERS])[0]
+        chooses, is_for = bool(_CHOOSES.search(text)), not _REJECTS.search(text)
+        # Behind the first sentence only what is said as a choice counts; the rest is about its reasons.
+        if at and is_for and not chooses:
+            continue
+        between = _BETWEEN.search(text)
+        if between and between[0].lower() == "over" and not (chooses or len(text.split()) < _SHORT_CHOICE):
+            between = None
+        parts = [text] if between is None else [text[: between.start()], text[between.end() :]]
+        sides = [_read_side(part, is_for=is_for == (number == 0)) for number, part in enumerate(parts)]
+        scope = frozenset().union(*(side.scope for side in sides))
+        is_choice = chooses or not is_for or between is not None
+        found += [side._replace(scope=scope, is_choice=is_choice) for side in sides if side.things]
+    return tuple(found)
+
+
+def _read_side(text: str, *, is_for: bool) -> _Side:
+    """Read the things of a part of a sentence, and their scope, which follows a word such as `for`."""
+    parts: tuple[list[str], list[str]] = ([], [])
+    is_scope = False
+    for word, stem in zip(*_read_sentence(text)[:2], strict=True):
+        if word.lower() in _SCOPE_WORDS or _CHOOSES.fullmatch(word):
+            is_scope = word.lower() in _SCOPE_WORDS
+        elif (
+            stem not in _NEGATIONS
+            and (_subjects((stem,)) or stem[0].isdigit())
+            and not _REJECTS.fullmatch(word)
+        ):
+            parts[is_scope].append(word)
+    # `tests run in Docker` has its choice behind the preposition only.
+    words = parts[0] or parts[1]
+    things, scope = (frozenset(map(_stem, each)) for each in (words, parts[1]))
+    return _Side(is_for, False, " ".join(words), things, scope - things)
+
+
+def _find_reversed_choice(old: Statement, new: Statement) -> tuple[bool, str]:
+    """Say whether one statement is for what the other is against, and why that is a contradiction.
+
+    There is no reason where the new one is an exception: narrower in what it names, or for something else.
+    """
+    clashes = [
+        (one, other)
+        for one in _read_sides(old)
+        for other in _read_sides(new)
+        if one.is_for != other.is_for and (one.things <= other.things or other.things <= one.things)
+        if one.is_choice and other.is_choice
+    ]
+    for one, other in clashes:
+        shared = 2 * len(one.scope & other.scope) >= min(len(one.scope), len(other.scope))
+        is_within = not other.scope or (shared and one.scope)
+        if (other.things <= one.things and is_within) or len({each.is_for for each, _ in clashes}) > 1:
+            return True, f"one is for {other.words!r}, the other is against it"
+    return bool(clashes), ""
 
 
 class _Ending(NamedTuple):

@@ -77,6 +77,11 @@ class Conflict:
     decided_by: str = ""
     extra: dict[str, object] = field(default_factory=dict)
 
+    @property
+    def project(self) -> str:
+        """Return the project of the fact."""
+        return str(self.extra.get("project", ""))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:

@@ -283,12 +283,14 @@ def knowledge_query(
     text: Annotated[str, Meta(description="What to search for, in plain words; empty for all.")] = "",
     category: Annotated[str, Meta(description="convention, architecture, decision, fact, …")] = "",
     key: Annotated[str, Meta(description="The exact key.")] = "",
+    project: Annotated[str, Meta(description="By default this project and none; * for all.")] = "",
     limit: Limit = 10,
     offset: Offset = 0,
 ) -> Answer:
     """Look up what is known about the project: conventions, architecture, decisions, facts."""
-    facts = bank.knowledge.query(category=category, key=key, text=text, limit=offset + limit + 1)
-    fields = pick_fields("id", "category", "key", "value", "source", "confidence", "updated")
+    most = offset + limit + 1
+    facts = bank.knowledge.query(category=category, key=key, text=text, project=project, limit=most)
+    fields = pick_fields("id", "project", "category", "key", "value", "source", "confidence", "updated")
 
     def view(fact: Fact) -> Answer:
         return fields(fact) | ({"provenance": fact.provenance.value} if fact.provenance else {})
@@ -309,11 +311,12 @@ def knowledge_put(
     key: Annotated[str, Meta(min_length=1, max_length=200, description="A short stable name.")],
     value: Text,
     confidence: Annotated[float, Meta(ge=0, le=1, description="How sure, from 0 to 1.")] = 1.0,
+    project: Annotated[str, Meta(max_length=200, description="By default this project.")] = "",
 ) -> Answer:
     """Record a fact about the project. Only for orchestrators and people; the higher confidence wins."""
-    kept = bank.knowledge.put(category, key, value, confidence=confidence)
+    kept = bank.knowledge.put(category, key, value, confidence=confidence, project=project)
     conflict = {"conflict": kept.conflict.reason} if kept.conflict else {}
-    return {**pick_fields("id", "category", "key", "value", "confidence")(kept.fact), **conflict}
+    return {**pick_fields("id", "project", "category", "key", "value", "confidence")(kept.fact), **conflict}
 
 
 @tool(Toolset.LAYERS, object_schema(id=TEXT, task=TEXT, action=TEXT), layer=Layer.EPISODES)

@@ -98,10 +98,17 @@ def title_from(stem: str) -> str:
     return bare.replace("-", " ").replace("_", " ").strip().capitalize() or stem
 
 
+_DAY_BEFORE = re.compile(r"^\d{6,8}[-_]")
+
+
 def find_plan(plans: Sequence[Plan], name: str) -> Plan:
-    """Return the plan with an id, path or name; raise NotFoundError for none, InputError for several."""
+    """Return the plan with an id, path or name; raise NotFoundError for none, InputError for several.
+
+    An id may be given without its date, when only one plan is called so.
+    """
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
     found = [each for each in plans if wanted & {name.casefold() for name in (each.id, each.path, each.name)}]
+    found = found or [each for each in plans if _DAY_BEFORE.sub("", each.id).casefold() in wanted]
     if len(found) == 1:
         return found[0]
     if found:
@@ -127,6 +134,12 @@ class Overview(NamedTuple):
     path: str
     problems: tuple[LintProblem, ...] = ()
 
+    @property
+    def full_text(self) -> str:
+        """Return the body, below the description where the body does not say it."""
+        is_said = " ".join(self.abstract.split()) in " ".join(strip_markup(self.content).split())
+        return self.content if is_said else f"{self.abstract}\n\n{self.content}".rstrip("\n") + "\n"
+
 
 class OverviewAnswer(NamedTuple):
     """An overview with the tier at which it is returned."""
@@ -137,7 +150,7 @@ class OverviewAnswer(NamedTuple):
     @property
     def text(self) -> str:
         """Return the text of this tier."""
-        return self.overview.content if self.tier is Tier.T1 else self.overview.abstract
+        return self.overview.full_text if self.tier is Tier.T1 else self.overview.abstract
 
 
 def read_overview(text: str, place: WorkspaceFile) -> Overview:
@@ -276,7 +289,7 @@ def overviews_view(answers: Sequence[OverviewAnswer]) -> View:
     """Return overviews as `retrieve_overview` answers."""
     views = []
     for overview, tier in answers:
-        content = {"content": overview.content} if tier is Tier.T1 else {"abstract": overview.abstract}
+        content = {"content": overview.full_text} if tier is Tier.T1 else {"abstract": overview.abstract}
         meta = {"document_path": overview.path, "document_id": overview.folder}
         views.append({"scope": overview.folder, "tier": tier.value, **content, "_meta": meta})
     return {"overviews": views}

@@ -171,6 +171,13 @@ def scope_of_project(project: str, scopes: Sequence[WorkspaceScope]) -> str:
     return workspaces.pop() if len(workspaces) == 1 else ""
 
 
+def scope_in_text(text: str, scopes: Sequence[WorkspaceScope]) -> str:
+    """Return the narrowest scope that a text names by its whole path, or an empty text."""
+    words = {word.strip(".,;:!?()[]`'\"").rstrip("/").lower() for word in text.split()}
+    found = [str(scope) for scope in scopes if len(scope.parts) > 1 and str(scope).lower() in words]
+    return max(found, key=lambda name: name.count("/"), default="")
+
+
 def _draft_lessons(reading: RunReading, known: DraftContext) -> Iterator[Draft]:
     """Draft the lessons of a run that no document mentions, and the important ones."""
     for lesson in known.lessons:

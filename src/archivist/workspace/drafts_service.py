@@ -15,7 +15,14 @@ from archivist.recall.keywords import keywords
 from archivist.records import Actor, ActorKind, Episode, Event, Lesson, Provenance
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
-from archivist.workspace.drafts import Draft, DraftContext, find_drafts, new_drafts, scope_of_project
+from archivist.workspace.drafts import (
+    Draft,
+    DraftContext,
+    find_drafts,
+    new_drafts,
+    scope_in_text,
+    scope_of_project,
+)
 from archivist.workspace.files_service import Topology, read_corpus
 from archivist.workspace.learnings import learnings_of
 from archivist.workspace.markdown_service import Workspace
@@ -77,7 +84,8 @@ class Drafts(BankService):
                 names = ("", *names_of(reader, episode.project))
                 lessons = tuple(reader.select(Lesson, *told, one_of("repo", names)))
                 origin = None if reader.is_own_run(episode.id) else reader.run_origin(episode.id)
-            events, place = latest_first[::-1], scope or scope_of_project(episode.project, scopes)
+            events = latest_first[::-1]
+            place = scope or scope_in_text(episode.task, scopes) or scope_of_project(episode.project, scopes)
             context = replace(known, lessons=lessons, scope=place)
             offered = find_drafts(read_run(episode, events), events, context)
             drafts = new_drafts(offered, [draft for run in found for draft in run.drafts])

@@ -24,6 +24,7 @@ _TAB = lazy_pattern(r" *\t[ \t]*\S")
 # A line that starts at the margin, and the lines that are indented below it.
 _FIELD_CHUNK = lazy_pattern(r"^[^\s#-].*(?:\n(?:[ \t\r#-].*)?(?=\n|\Z))*", re.MULTILINE)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LOOSE_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 # A text needs no quotes when it starts with a letter and has nothing that YAML could read as syntax.
 _BARE = lazy_pattern(r"[A-Za-z](?:[^:#\"'\[\]{},&*!|>%@`\\]|:(?=\S)|(?<=\S)#|(?<=\w)'(?=\w))*")
 _BARE_IN_LIST = lazy_pattern(r"[A-Za-z][A-Za-z0-9_./+ -]*")
@@ -131,6 +132,14 @@ def day_of(value: object) -> date | None:
         with suppress(ValueError):
             return date.fromisoformat(value.strip())
     return value if isinstance(value, date) else None
+
+
+def respell_day(value: object) -> date | None:
+    """Return the date of a field that is written without leading zeros or with other marks: 2026-3-1."""
+    found = _LOOSE_DATE.fullmatch(value.strip()) if isinstance(value, str) and day_of(value) is None else None
+    with suppress(ValueError):
+        return date(*map(int, found.groups())) if found else None
+    return None
 
 
 def quote_text(text: str) -> str:

@@ -321,10 +321,11 @@ def propose_demotions(
 ) -> tuple[Demotion, ...]:
     """Return the rules to remove to bring every file and the whole under budget, and no more.
 
-    The least used go first, then those about one workspace only, then the longest. Universal rules stay.
+    The least used go first, then those about one workspace only, then the longest. Universal rules stay, and
+    so does what introduces others.
     """
     candidates: list[Demotion] = []
-    for item in (item for file in usage.files if not file.agents for item in parse_hot_items(file)):
+    for item in (item for file in usage.files if not file.agents for item in _list_rules(file)):
         words = set(re.findall(r"[\w.-]+", item.text.lower()))
         named = tuple(name for name in workspaces if name.lower() in words)
         # A rule that names all workspaces is about none in particular.
@@ -345,6 +346,17 @@ def propose_demotions(
             tokens = file.tokens - estimate_tokens(each.item.text)
             left[file.path] = replace(file, lines=file.lines - each.item.lines, tokens=tokens)
     return tuple(chosen)
+
+
+def _list_rules(file: HotFile) -> list[HotItem]:
+    """Return the rules of a file without paragraphs that introduce a list: the first, or one with a colon."""
+    items = parse_hot_items(file)
+    is_listed = [_MARK.match(item.text) is not None for item in items]
+    return [
+        item
+        for at, item in enumerate(items)
+        if is_listed[at] or not any(is_listed[at + 1 : at + 2]) or (at and not item.text.endswith(":"))
+    ]
 
 
 def propose_promotions(

@@ -118,14 +118,19 @@ def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> Learning
     return LearningFile(place.kind, place.scope, place.name, entries, tuple(problems))
 
 
+def entry_id(kind: FileKind, entry: LearningEntry) -> str:
+    """Return the id of an entry: its file, its date and the words of its title."""
+    slug = _SLUG.sub("-", entry.title.lower()).strip("-")[:_SLUG_CHARACTERS].rstrip("-")
+    day = entry.date.isoformat() if entry.date else ""
+    return f"{kind.value}#{'-'.join(part for part in (day, slug) if part) or entry.line}"
+
+
 def list_learnings(file: LearningFile) -> list[Learning]:
     """Return the entries of a file, each with an id that is unique in it."""
     used: dict[str, int] = {}
     learnings = []
     for entry in file.entries:
-        slug = _SLUG.sub("-", entry.title.lower()).strip("-")[:_SLUG_CHARACTERS].rstrip("-")
-        day = entry.date.isoformat() if entry.date else ""
-        name = f"{file.kind.value}#{'-'.join(part for part in (day, slug) if part) or entry.line}"
+        name = entry_id(file.kind, entry)
         used[name] = used.get(name, 0) + 1
         unique = name if used[name] == 1 else f"{name}-{used[name]}"
         learnings.append(Learning(file.kind, entry, file.scope, file.path, unique))

@@ -294,7 +294,13 @@ def migrate_plan(
     if not _is_given(values, "created"):
         day = day_of_name(place.name.rpartition("/")[2]) or front_matter.day_of(values.get("date"))
         missing["created"] = day or creation_date()
+    missing |= _respelt_days(values)
     return _build_change(text, renamed, place.name, missing)
+
+
+def _respelt_days(values: Mapping[str, object]) -> dict[str, object]:
+    days = {field: front_matter.respell_day(values.get(field)) for field in ("created", "updated")}
+    return {field: day for field, day in days.items() if day is not None}
 
 
 def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> FileChange | LintProblem | None:
@@ -319,7 +325,11 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     # Where the description says it all, nothing is added below.
     rest = "" if _fold_text(said) == _fold_text(body) else body
     title = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
-    missing = {**_missing_fields(read, place, " ".join(title.split()).title()), **fields}
+    missing = {
+        **_missing_fields(read, place, " ".join(title.split()).title()),
+        **fields,
+        **_respelt_days(values),
+    }
     description = documents.field_text(values.get("description"))
     if said and _fold_text(said) not in _fold_text(description):
         joined = f"{description.rstrip('.')}. {said}" if description else said

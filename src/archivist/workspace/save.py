@@ -30,7 +30,8 @@ _ITEM_HINT = "an item has text, and may have kind, title, category, tags, date, 
 _CODE = re.compile(r"`([^`\n]{2,40})`")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*")
 _SPOKEN = re.compile(r"(?<![\w.+#-])[\w.+#-]*\w")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
+# A dot that stands alone is a name, as in `COPY . /app`.
+_SENTENCE_END = re.compile(r"(?<=\S[.!?])\s|\n")
 _BREAKS = re.compile(r"(?<!\s)\s++(?:—|--|-)\s|[:;]\s")
 
 
@@ -68,6 +69,15 @@ _LESSON = _compile_any(
     r"next\stime doesn't\b didn't\b was(?:n't)?\b were\b had\b has\sto\b need(?:s|ed)?\sto\b means\b "
     r"made\b by\sitself not\s\w+ed\b"
 )
+# Somebody chose: whatever follows as the reason is no lesson.
+_CHOICE = _compile_any(
+    r"decided\b decision\b chose\b chosen\b picked\b (?:we|team|all)\sagreed\b "
+    r"settled\son\b opted\s(?:for|to)\b "
+    r"went\s(?:with|for)\b going\swith\b adopted\b confirmed(?::|\swith|\sthat) "
+    r"we(?:'re|\sare|\swill|'ll)?\s(?:now\s)?(?:drop|mov|switch|migrat|standardi[sz]|stay|stick)(?:e|s|es|p?ing)?\b"
+)
+_CHANGE = re.compile(r"\s*(?:moving|switching|migrating|dropping|standardi[sz]ing)\b", re.IGNORECASE)
+_REASON = re.compile(r"\b(?:because|since|so that|as|after|due to|until)\b|[;:]\s", re.IGNORECASE)
 # The categories of each kind with their words; the first wins a tie.
 _CATEGORIES: dict[MemoryKind, dict[str, re.Pattern[str]]] = {
     kind: {name: _compile_any(patterns) for name, patterns in categories.items()}
@@ -119,8 +129,13 @@ def kind_of(text: str, *, has_plan: bool = False, has_status: bool = False) -> M
     """Return whether a text is a decision, a lesson or a plan's status; a lesson when it is a tie."""
     if has_plan or has_status or (_PLAN.match(text) and status_of(text) is not None):
         return MemoryKind.PLAN_STATUS
-    chosen, learnt = (len(set(pattern.findall(text.lower()))) for pattern in (_DECISION, _LESSON))
-    chosen += bool(_ORDER.match(text))
+    plain = text.lower().strip()
+    choice = _CHOICE.search(plain) or _CHANGE.match(plain)
+    if choice is not None:
+        reason = _REASON.search(plain, choice.end())
+        plain = plain[: reason.start()] if reason else plain
+    chosen, learnt = (len(set(pattern.findall(plain))) for pattern in (_DECISION, _LESSON))
+    chosen += bool(_ORDER.match(text)) + 2 * (choice is not None)
     return MemoryKind.DECISION if chosen > learnt else MemoryKind.LESSON
 
 
@@ -353,11 +368,9 @@ def find_nearest(
     return min(found, key=lambda ranked: ranked[0])[1] if found else None
 
 
-def follow_conflict(
-    item: MemoryItem, given: MemoryItem, learning: Learning, compared: Comparison
-) -> MemoryItem:
-    """Return an item of the kind of what it contradicts, unless the caller named one."""
-    if given.kind is not None or compared.likeness is not Likeness.CONFLICT:
+def follow_kind(item: MemoryItem, given: MemoryItem, learning: Learning) -> MemoryItem:
+    """Return an item of the kind of what it contradicts or repeats, unless the caller named one."""
+    if given.kind is not None:
         return item
     kind = MemoryKind.DECISION if learning.kind is FileKind.DECISIONS else MemoryKind.LESSON
     category = given.category or category_of(f"{item.title}\n{item.text}", kind)

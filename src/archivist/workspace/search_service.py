@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,19 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.access.rights import Layer, reads
 from archivist.errors import InputError
 from archivist.files.open import real_path
-from archivist.recall.keywords import keywords
+from archivist.recall.answering import filter_answers
 from archivist.recall.query import Query
-from archivist.recall.scoring import Relevance
 from archivist.records import ARCHIVIST
 from archivist.records.plain import canonical_json
 from archivist.service import BankService
 from archivist.text import shorten_line
+from archivist.workspace import learnings
 from archivist.workspace.files_service import FRESH_NS, Topology
-from archivist.workspace.topology import EVERYWHERE, LEVELS, WorkspaceScope
+from archivist.workspace.topology import EVERYWHERE, LEARNINGS, LEVELS, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.recall.results import Hit, RecallResult
     from archivist.records import Document
 
 # The setting with the fingerprint of each root's files when they were last indexed.
@@ -34,13 +32,6 @@ _MAX_HITS = 200
 _SPARE = 5
 _MAX_RECALLED = 2_000
 _SNIPPET_CHARACTERS = 280
-# A piece without a word of the question answers it only when it is much nearer than documents in general. On
-# a tree of 380 files the nearest piece had a cosine of .32 to .44 for ten questions that it could answer in
-# other words, and at most .27 for ten about cakes, football and the like.
-_MIN_MEANING = 0.6
-_MIN_COSINE = 0.3
-_WORD_PARTS = re.compile(r"[A-Z]?[a-z]+|[^\W\da-zA-Z_]+")
-_SHORT_PART = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +87,7 @@ class WorkspaceSearch(BankService):
         for count in (min(_MAX_HITS, limit * _SPARE), _MAX_RECALLED):
             query = Query(text=text, kinds=("document",), limit=count, preset="relevance")
             recalled = self._bank.recall(query)
-            hits = _filter_answers(text, recalled)
+            hits = filter_answers(text, recalled)
             with self._bank.reading() as reader:
                 documents: dict[str, Document] = reader.records("document", [hit.id for hit in hits])
             snippets = []
@@ -144,25 +135,6 @@ class WorkspaceSearch(BankService):
         return tuple(each for each, path in paths.items() if any(map(path.is_relative_to, roots)))
 
 
-def _filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:
-    """Return the recalled pieces that answer the question, and are not only nearest by chance."""
-    from archivist.recall.embedders.static import StaticEmbedder
-
-    is_static = recalled.embedder.startswith("static")
-    is_understood = True
-    if is_static:
-        # The bundled table also gives a vector to letters that are no word: near to that is near to nothing.
-        table = StaticEmbedder()
-        parts = (part for part in _WORD_PARTS.findall(text) if len(part) > _SHORT_PART)
-        is_understood = any(table.has_word(word) for word in (*keywords(text), *parts))
-
-    def is_answer(why: Relevance) -> bool:
-        is_near = is_understood and why.meaning >= _MIN_MEANING
-        return why.words > 0 or (is_near and (not is_static or (why.cosine or 0.0) >= _MIN_COSINE))
-
-    return tuple(hit for hit in recalled.hits if is_answer(hit.why.why))
-
-
 def _snippet(document: Document, folder: str, top: str, root: str, score: float) -> Snippet:
     below = document.source.removeprefix(f"{folder}/")
     names = below.split("/")[:-1][:LEVELS]
@@ -181,6 +153,17 @@ def _snippet(document: Document, folder: str, top: str, root: str, score: float)
         heading=document.heading,
         text=shorten_line(" ".join(prose or stripped or [heading]), _SNIPPET_CHARACTERS),
         score=score,
-        document=document.id,
+        document=_document_id(below, heading),
         root=root,
     )
+
+
+def _document_id(path: str, heading: str) -> str:
+    """Return the id that the document of a piece has in the answers of `retrieve_*`."""
+    folder, _, name = path.rpartition("/")
+    stem = name.removesuffix(".md")
+    kind = next((kind for kind in LEARNINGS if kind.value == stem), None)
+    entries = learnings.parse_entries(f"### {heading}\n", path) if kind else []
+    if kind and entries:
+        return learnings.entry_id(kind, entries[0])
+    return folder if name == "OVERVIEW.md" else stem

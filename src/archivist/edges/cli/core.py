@@ -12,6 +12,7 @@ from archivist.bank import Bank
 from archivist.core.blocks import render_block
 from archivist.core.files_service import FollowedFile
 from archivist.core.proposals import block_name
+from archivist.edges import views
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records
@@ -21,7 +22,6 @@ from archivist.edges.views import block_view, core_view, proposal_view, time_tex
 from archivist.errors import ArchivistError, InputError
 from archivist.files.parse import parse_json
 from archivist.records import Block, Proposal, Working
-from archivist.records.plain import to_plain
 from archivist.records.tier_words import ProposalStatus
 
 _role = click.option("--role", metavar="R", default="", help="The role; by default the actor's own.")
@@ -377,7 +377,7 @@ def clear(bank: Bank) -> Answer:
 
 
 def _working_answer(kept: Working | None) -> Answer:
-    view = {"working": to_plain(kept)}
+    view = {"working": views.working_view(kept)}
     if kept is None:
         return Answer(view)
     context = [

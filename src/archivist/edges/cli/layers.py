@@ -39,6 +39,10 @@ from archivist.text import shorten_line
 _ROW_CHARACTERS = 100
 _VALUE_CHARACTERS = 48
 
+_of_project = click.option(
+    "--project", metavar="P", default="", help="Of this project; by default the folder's."
+)
+
 knowledge = CommandGroup("knowledge", help="Store and find facts by category and key; decide conflicts.")
 
 
@@ -46,15 +50,17 @@ knowledge = CommandGroup("knowledge", help="Store and find facts by category and
 @click.option("--category", metavar="C", default="", help="Only of this category.")
 @click.option("--key", metavar="K", default="", help="Only with this key.")
 @click.option("--matching", "text", metavar="TEXT", default="", help="Only facts that match, best first.")
-@click.option("--project", metavar="P", default="", help="Only of this project.")
+@click.option("--project", metavar="P", default="", help="Only of this project; * for all.")
 @click.option("--min-confidence", type=float, default=0.0, metavar="X", help="0 to 1.")
 @options.limit()
 def list_facts(bank: Bank, /, **filters: Any) -> Answer:
-    """List the facts by category and key."""
+    """List the facts by category and key, by default those of the folder's project and of none."""
     sure = ("Sure", lambda fact: f"{fact.confidence:g}")
     value = ("Value", lambda fact: f"{shorten_line(fact.value, _ROW_CHARACTERS)}{_file_mark(fact)}")
-    columns = ("Fact", _fact_name), sure, "source", value
     found = bank.knowledge.query(**filters)
+    shown = {fact.project for fact in found}
+    project = ("project",) if len(shown) > 1 else ()
+    columns = ("Fact", _fact_name), *project, sure, "source", value
     return list_records("facts", found, views.table_view, *columns, empty="no facts")
 
 
@@ -64,10 +70,11 @@ def _file_mark(fact: Fact) -> str:
 
 @options.bank_command(knowledge, "show", has_global=True)
 @click.argument("name", metavar="FACT")
-def show_fact(bank: Bank, name: str) -> Answer:
+@_of_project
+def show_fact(bank: Bank, name: str, project: str) -> Answer:
     """Print all fields of FACT, named as category/key or by its id, and the open conflicts about it."""
-    fact = bank.knowledge.find(name)
-    conflicts = [conflict for conflict in bank.knowledge.conflicts() if conflict.fact == fact.id]
+    fact = bank.knowledge.find(name, project=project)
+    conflicts = bank.knowledge.conflicts(fact.id)
     names = ("project", "source", "confidence", "origin", "tags", "created", "updated", "id")
     fields = {name: getattr(fact, name) for name in names} | {"confidence": f"{fact.confidence:g}"}
     fields |= {"provenance": fact.provenance.label} if fact.provenance else {}
@@ -91,7 +98,9 @@ def show_fact(bank: Bank, name: str) -> Answer:
 @click.argument("value")
 @click.option("--source", metavar="WHO", default="", help="Who says it; by default the actor.")
 @click.option("--confidence", type=float, default=1.0, metavar="X", help="0 to 1; 1 by default.")
-@click.option("--project", metavar="P", default="", help="The project that it holds for.")
+@click.option(
+    "--project", metavar="P", default="", help="Where it holds; by default in the folder's project."
+)
 @options.tag
 def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> Answer:
     """Store VALUE under CATEGORY and KEY; a VALUE of - is read from stdin.
@@ -112,15 +121,18 @@ def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> A
         notes = (f"conflict {conflict.id}: {conflict.reason}", f"hint: to decide it: {decide}")
     elif conflict is not None:
         notes = (f"unchanged: {conflict.decided_by} decided against it ({conflict.id})",)
-    return Answer(view, f"{_fact_name(fact)}  {shorten_line(fact.value, _ROW_CHARACTERS)}", notes)
+    # The folder's own project goes without saying.
+    of = f" ({fact.project})" if fields["project"] else ""
+    return Answer(view, f"{_fact_name(fact)}{of}  {shorten_line(fact.value, _ROW_CHARACTERS)}", notes)
 
 
 @options.bank_command(knowledge, "remove", has_global=True)
 @click.argument("names", metavar="FACT…", nargs=-1, required=True)
-def remove_facts(bank: Bank, names: tuple[str, ...]) -> Answer:
+@_of_project
+def remove_facts(bank: Bank, names: tuple[str, ...], project: str) -> Answer:
     """Remove facts: all of them, or none if one is unknown. Their history stays."""
     with bank.transaction():
-        removed = [bank.knowledge.remove(name) for name in dict.fromkeys(names)]
+        removed = [bank.knowledge.remove(name, project=project) for name in dict.fromkeys(names)]
     return Answer(
         {"facts": [views.table_view(fact) for fact in removed]},
         f"{pluralize(len(removed), 'fact')} removed: {', '.join(map(_fact_name, removed))}",
@@ -130,9 +142,10 @@ def remove_facts(bank: Bank, names: tuple[str, ...]) -> Answer:
 @options.bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="[FACT]", default="")
 @click.option("--all", "with_decided", is_flag=True, help="Include decided conflicts.")
-def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
+@click.option("--project", metavar="P", default="", help="Of this project; * for all.")
+def conflicts(bank: Bank, name: str, with_decided: bool, project: str) -> Answer:
     """List the open conflicts between sources, all or about FACT."""
-    found = bank.knowledge.conflicts(name, with_decided=with_decided)
+    found = bank.knowledge.conflicts(name, with_decided=with_decided, project=project)
     fact = ("Fact", lambda each: f"{each.category}/{each.key}")
     kept = ("Kept", lambda each: f"{shorten_line(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})")
     lost = ("Lost", lambda each: f"{shorten_line(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})")
@@ -145,8 +158,9 @@ def conflicts(bank: Bank, name: str, with_decided: bool) -> Answer:
 @click.argument("name", metavar="CONFLICT")
 @click.option("--uphold", "choice", flag_value="uphold", help="The current value is right.")
 @click.option("--reverse", "choice", flag_value="reverse", help="The losing value is right and replaces it.")
+@_of_project
 @options.is_global
-def decide(bank: Bank, name: str, choice: str | None) -> Answer:
+def decide(bank: Bank, name: str, choice: str | None, project: str) -> Answer:
     """Decide CONFLICT, named by its id or by its fact. With a fact, --uphold decides all its conflicts."""
     # No default: a slip would overrule one of the sources.
     if choice is None:
@@ -154,9 +168,14 @@ def decide(bank: Bank, name: str, choice: str | None) -> Answer:
             "say --uphold or --reverse\nhint: archivist knowledge conflicts lists both sides"
         )
     facts = bank.knowledge
-    decided = facts.uphold(name) if choice == "uphold" else [facts.decide(name, for_lost=True)]
+    is_upheld = choice == "uphold"
+    decided = (
+        facts.uphold(name, project=project)
+        if is_upheld
+        else [facts.decide(name, for_lost=True, project=project)]
+    )
     last = decided[-1]
-    fact = facts.get(last.category, last.key, project=str(last.extra.get("project", "")))
+    fact = facts.get(last.category, last.key, project=last.project)
     value = shorten_line(fact.value, _ROW_CHARACTERS) if fact else "-"
     view = {
         "conflict": views.conflict_view(last),
@@ -169,14 +188,15 @@ def decide(bank: Bank, name: str, choice: str | None) -> Answer:
 
 @options.bank_command(knowledge, "import", has_global=True)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=click.Path())
+@_of_project
 @options.approve
-def import_(bank: Bank, paths: tuple[str, ...], is_approved: bool) -> Answer:
+def import_(bank: Bank, paths: tuple[str, ...], project: str, is_approved: bool) -> Answer:
     """Import shared-context Markdown: each section is a fact. Importing again updates the facts.
 
     The words are the file's: they are marked, replace no fact of another source, and risky ones are refused.
     With --approve they are yours.
     """
-    result = bank.knowledge.import_markdown(paths, is_approved=is_approved)
+    result = bank.knowledge.import_markdown(paths, project=project, is_approved=is_approved)
     counts = result._asdict()
     del counts["problems"]
     shown = (f"{count} {name}" for name, count in counts.items() if count or name != "conflicts")
@@ -192,9 +212,10 @@ def import_(bank: Bank, paths: tuple[str, ...], is_approved: bool) -> Answer:
 
 @options.bank_command(knowledge, has_global=True)
 @click.argument("name", metavar="FACT")
-def history(bank: Bank, name: str) -> Answer:
+@_of_project
+def history(bank: Bank, name: str, project: str) -> Answer:
     """Print the history of FACT: each change and conflict, who made it, and why a value won."""
-    changes = bank.knowledge.history(name)
+    changes = bank.knowledge.history(name, project=project)
     shown = views.history_views(changes)
     for view, change in zip(shown, changes, strict=True):
         view["change"] = _describe_change(change)
@@ -216,7 +237,7 @@ def _describe_change(change: LedgerChange) -> str:
 
 
 def _fact_name(fact: Fact) -> str:
-    return f"{fact.category}/{fact.key}" + (f" ({fact.project})" if fact.project else "")
+    return f"{fact.category}/{fact.key}"
 
 
 # A task may be a whole prompt; a table needs its beginning.
@@ -359,11 +380,21 @@ def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     found = bank.attempts.similar(text, limit=limit)
     shown = [
-        {**views.approach_view(each.tried), "title": each.title, "score": round(each.score, 6)}
+        {
+            **views.approach_view(each.tried),
+            "title": each.title,
+            "score": round(each.score, 6),
+            "tasks": each.tasks,
+        }
         for each in found
     ]
     score = ("Score", lambda view: f"{view['score']:.2f}")
-    task = ("Task", lambda view: shorten_line(view["title"] or view["task"], _TASK_CHARACTERS))
+
+    def name_task(view: views.View) -> str:
+        count = f" ({view['tasks']} tasks)" if view["tasks"] > 1 else ""
+        return shorten_line(view["title"] or view["task"], _TASK_CHARACTERS) + count
+
+    task = ("Task", name_task)
     columns = score, ("Result", "verdict"), task, "approach", _LAST_OUTCOME
     nothing = "no attempts at a similar task"
     return list_records("approaches", shown, None, *columns, empty=nothing, text=text)
@@ -500,9 +531,7 @@ def verify(bank: Bank, names: tuple[str, ...]) -> Answer:
     checks = bank.artifacts.verify([_find_artifact(bank, name).id for name in names])
     wrong = [check for check in checks if check.state != "same"]
     same = len(checks) - len(wrong)
-    shown = [
-        {**views.table_view(check.artifact), "state": check.state, "note": check.note} for check in checks
-    ]
+    shown = [views.check_view(check) for check in checks]
     rows = [(check.state, check.artifact.path, check.artifact.task, check.note) for check in wrong]
     return Answer(
         {"artifacts": shown, "same": same},

@@ -66,13 +66,17 @@ AttemptRow = _shape(
 )
 _ARTIFACT = "id task_id agent_id type path description checksum created_at"
 ArtifactRow = _shape("ArtifactRow", "A row of the artifacts table.", _ARTIFACT, size_bytes=int)
+ArtifactCheckRow = _shape(
+    "ArtifactCheckRow", "An artifact, and whether its file is as it was registered.",
+    f"{_ARTIFACT} state note", size_bytes=int,
+)  # fmt: skip
 _TASK = "id title parent owner state approach reason result run created updated"
 TaskRow = _shape(
     "TaskRow", "A task, and what it waits for.", _TASK,
     needs=list[str], approaches=list[str], waits_for=list[str], attempts=int, max_attempts=int, retry=_TEXT,
     started=_TEXT, finished=_TEXT,
 )  # fmt: skip
-_CONFLICT = "id fact category key time kept kept_source lost lost_source reason status"
+_CONFLICT = "id fact project category key time kept kept_source lost lost_source reason status"
 ConflictRow = _shape(
     "ConflictRow", "A contradiction between two sources of a fact.", _CONFLICT, decided=_TEXT
 )

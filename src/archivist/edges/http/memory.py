@@ -19,6 +19,7 @@ from archivist.edges.views import (
     activity_view,
     analytics_view,
     attempt_view,
+    check_view,
     conflict_view,
     table_view,
     task_view,
@@ -75,6 +76,11 @@ class ArtifactBody(shapes.Body):
     type: Annotated[ArtifactType, shapes.Enumerated] = ArtifactType.FILE
     description: shapes.Note | None = None
     run: shapes.Word = ""
+    size_bytes: Annotated[shapes.Count | None, Field(description="Refused when the file has another.")] = None
+    checksum: Annotated[
+        str | None,
+        Field(pattern=r"^[0-9a-fA-F]{64}$", description="SHA-256; refused when the file has another."),
+    ] = None
 
 
 class TaskBody(shapes.Body):
@@ -140,9 +146,9 @@ def put_knowledge(bank: Bank, fact: FactBody) -> View:
 
 
 @router.delete("/knowledge/{id:path}", response_model=answers.item_model("knowledge", answers.FactRow))
-def remove_knowledge(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
+def remove_knowledge(bank: Bank, id: shapes.Id, project: shapes.Only = "") -> View:  # noqa: A002 the documented name
     """Remove a fact; its history stays."""
-    return {"knowledge": table_view(bank.knowledge.remove(id))}
+    return {"knowledge": table_view(bank.knowledge.remove(id, project=project))}
 
 
 @router.get("/conflicts", response_model=answers.page_model("conflicts", answers.ConflictRow))
@@ -151,16 +157,23 @@ def conflicts(
     asked: Asked,
     fact: Annotated[str, Query(max_length=400, description="Only of this fact: category/key.")] = "",
     all: Annotated[bool, Query(description="Also decided ones.")] = False,  # noqa: A002
+    project: shapes.Only = "",
 ) -> View:
     """List contradictions between sources of a fact, the oldest first."""
-    found = bank.knowledge.conflicts(fact, with_decided=all)
+    found = bank.knowledge.conflicts(fact, with_decided=all, project=project)
     return asked.page_by_rank(lambda _most: found, lambda each: each.id).view("conflicts", conflict_view)
 
 
 @router.post("/conflicts/{id:path}", response_model=answers.item_model("conflict", answers.ConflictRow))
-def decide_conflict(bank: Bank, id: shapes.Id, decision: Literal["uphold", "reverse"]) -> View:  # noqa: A002 the documented name
+def decide_conflict(
+    bank: Bank,
+    id: shapes.Id,  # noqa: A002 the documented name
+    decision: Literal["uphold", "reverse"],
+    project: shapes.Only = "",
+) -> View:
     """Decide a contradiction: uphold the value that was kept, or put the other one in its place."""
-    return {"conflict": conflict_view(bank.knowledge.decide(id, for_lost=decision == "reverse"))}
+    decided = bank.knowledge.decide(id, for_lost=decision == "reverse", project=project)
+    return {"conflict": conflict_view(decided)}
 
 
 @router.get("/analytics", response_model=answers.AnalyticsOut)
@@ -216,6 +229,18 @@ def artifacts(
 def register_artifact(bank: Bank, artifact: ArtifactBody) -> View:
     """Register a file of the project with its size and SHA-256 as of now."""
     return {"artifact": table_view(bank.artifacts.register(**artifact.provided_fields()))}
+
+
+@router.get("/artifacts/verify", response_model=answers.page_model("artifacts", answers.ArtifactCheckRow))
+def verify_artifacts(
+    bank: Bank,
+    asked: Asked,
+    id: Annotated[tuple[str, ...], Query(max_length=100, description="Only these.")] = (),  # noqa: A002
+) -> View:
+    """Compare files with what was registered: the latest of each path, or the named ones."""
+    found = bank.artifacts.verify(id)
+    page = asked.page_by_rank(lambda _most: found, lambda each: each.artifact.id)
+    return page.view("artifacts", check_view)
 
 
 @router.delete("/artifacts/{id:path}", response_model=answers.item_model("artifact", answers.ArtifactRow))

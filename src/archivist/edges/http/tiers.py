@@ -19,7 +19,6 @@ from archivist.edges.views import View
 from archivist.errors import NotFoundError
 from archivist.layers.working_service import MOST_CHARACTERS, MOST_CONSTRAINTS
 from archivist.records import DocumentType, EntryType, ProposalStatus
-from archivist.records.plain import to_plain
 from archivist.stream.entries import ACTION_CHARACTERS, CONTENT_CHARACTERS
 from archivist.stream.service import BY_CYCLE, LATEST
 
@@ -204,7 +203,7 @@ def append_core(
 @router.get("/working", response_model=_WORKING)
 def working(bank: Bank) -> View:
     """Return the working memory of the acting agent; nobody else's can be read."""
-    return {"working": to_plain(bank.working.get())}
+    return {"working": views.working_view(bank.working.get())}
 
 
 @router.patch("/working", response_model=_WORKING)
@@ -213,16 +212,23 @@ def update_working(
     plan: _Scratch | None = None,
     constraints: Annotated[list[_Scratch], Field(max_length=MOST_CONSTRAINTS)] | None = None,
     context: Annotated[dict[str, Any] | None, Field(description=shapes.NESTED)] = None,
+    currentPlan: _Scratch | None = None,  # noqa: N803 the documented name
+    activeConstraints: Annotated[list[_Scratch], Field(max_length=MOST_CONSTRAINTS)] | None = None,  # noqa: N803
+    taskContext: Annotated[dict[str, Any] | None, Field(description=shapes.NESTED)] = None,  # noqa: N803
 ) -> View:
     """Change the plan, replace the constraints, set values of the context; what is left out stays."""
-    kept = bank.working.update(plan=plan, constraints=constraints, context=shapes.clean_json(context))
-    return {"working": to_plain(kept)}
+    kept = bank.working.update(
+        plan=currentPlan if plan is None else plan,
+        constraints=activeConstraints if constraints is None else constraints,
+        context=shapes.clean_json(taskContext if context is None else context),
+    )
+    return {"working": views.working_view(kept)}
 
 
 @router.post("/working/notes", response_model=_WORKING)
 def note_working(bank: Bank, text: Annotated[_Scratch, Field(min_length=1, pattern=r"\S")]) -> View:
     """Add a note to the scratchpad."""
-    return {"working": to_plain(bank.working.note(text))}
+    return {"working": views.working_view(bank.working.note(text))}
 
 
 @router.delete("/working")

@@ -13,6 +13,7 @@ from archivist.charts import NARROW, WIDTH, draw_flow, draw_rate_chart
 from archivist.edges import views
 from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, page
 from archivist.errors import InputError
+from archivist.layers.artifacts_service import ArtifactCheck, FileState
 from archivist.layers.tasks_service import OLDEST
 from archivist.reading.timeline import fold_timeline, mark_steps, program_of
 from archivist.recall.query import Query
@@ -190,14 +191,28 @@ def show_task(visit: Visit) -> PageView:
     return _show_task(visit.bank, visit.names["task"])
 
 
+def _artifact_row(check: ArtifactCheck) -> views.View:
+    """Return an artifact; one whose file is not as it was registered is marked in its description."""
+    row = views.check_view(check)
+    if check.state is not FileState.SAME:
+        described = f": {check.artifact.description}" if check.artifact.description else ""
+        row["description"] = f"{check.state.value} since it was registered{described}"
+    return row
+
+
 def _show_task(bank: Bank, task: str) -> PageView:
     attempts = bank.attempts.query(task=task, limit=PAGE_SIZE)
-    runs = [episode for episode in bank.runs.episodes(task=task, limit=PAGE_SIZE) if episode.action is None]
+    runs = {each.id: each for each in bank.runs.episodes(task=task, limit=PAGE_SIZE) if each.action is None}
+    # The run of an attempt may be named after the task's title.
+    with bank.reading() as reader:
+        runs |= reader.records("episode", [each.parent for each in attempts if each.parent not in runs])
+    artifacts = bank.artifacts.query(task=task, limit=PAGE_SIZE)
+    checks = bank.artifacts.verify([each.id for each in artifacts]) if artifacts else []
     content = {
         "task": task,
         "approaches": [views.approach_view(each) for each in bank.attempts.list_approaches(task)],
         "attempts": [views.attempt_view(bank, each) for each in attempts],
-        "runs": [_run_row(bank, episode) for episode in runs],
-        "artifacts": [views.table_view(each) for each in bank.artifacts.query(task=task, limit=PAGE_SIZE)],
+        "runs": [_run_row(bank, episode) for episode in runs.values()],
+        "artifacts": [_artifact_row(check) for check in checks],
     }
     return PageView("task.html", f"Task {task[:60]}", content)
