@@ -72,7 +72,7 @@ def reported_case(material: Material, event: Event) -> Case | None:
     met = ObservedFailure(ToolCall(event, at, failure=failure), failure, key)
     return Case(
         key=key, met=(met,), runs=1, tasks=1, untouched=0, fleeting=0, subjects={}, remedies=(), vain={},
-        places=(), command="", line=failure.line, shown={},
+        places=(), command="", line=failure.line, shown={}, calls={}, varying=frozenset(),
     )  # fmt: skip
 
 
