@@ -28,7 +28,9 @@ SERVER_SCHEMES = ("postgresql://", "postgres://")
 # A remote's plain forms. The host that is read must be the one that git connects to, so a form in which
 # anything else stands (`?`, `#`, `%`, a second `@`, dots as folders) is not taken apart.
 _HOST = r"([A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*)"
-_FOLDERS = r"((?:/(?!\.{1,2}(?:/|\Z)|\.git(?:/|\Z))[A-Za-z0-9._~+-]+)+)/?"
+# A name may have spaces inside: some servers, and logs whose names were replaced, have such owners.
+_NAME = r"[A-Za-z0-9._~+-]+(?: [A-Za-z0-9._~+-]+)*"
+_FOLDERS = rf"((?:/(?!\.{{1,2}}(?:/|\Z)|\.git(?:/|\Z)){_NAME})+)/?"
 _LOGIN = r"(?:[A-Za-z0-9._~%+=-]+(?::[A-Za-z0-9._~%+=-]*)?@)?"
 _USER = r"(?:([A-Za-z0-9_][A-Za-z0-9._-]*)@)?"
 _PORT = r"(?::([0-9]{1,5}))?"

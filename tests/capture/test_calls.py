@@ -239,6 +239,8 @@ def test_the_project_is_told_by_instance_folder_or_remote() -> None:
     assert project_of_folder("C:\\Users\\ada\\kiln") == "kiln"
     assert project_of_address(remote_address("git@github.com:ada/kiln.git")) == "ada/kiln"
     assert project_of_address(remote_address("https://github.com/ada/kiln")) == "ada/kiln"
+    by_web, by_ssh = "https://git.example/Ada Byron/kiln.git", "git@git.example:Ada Byron/kiln.git"
+    assert remote_address(by_web) == remote_address(by_ssh) == "//git.example/Ada Byron/kiln"
 
 
 def test_the_maker_is_told_by_prefix_or_family() -> None:
