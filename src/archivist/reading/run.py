@@ -517,12 +517,11 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
             seconds=act.event.duration_s or 0.0,
         )
         # Of a chain that went well each step did.
-        is_chain = all(step.operator in ("", "&&") for step in act.steps)
-        if not act.has_failed and not is_timeout and is_chain and has_worked(act):
-            for step in _working_steps(act):
-                if step is not act.main:
-                    purpose = step_purpose(step)
-                    found[purpose] = found.get(purpose, AttemptCounts()) + AttemptCounts(ok=1)
+        is_chain = len(act.steps) > 1 and all(step.operator in ("", "&&") for step in act.steps)
+        others = [step for step in _working_steps(act) if step is not act.main] if is_chain else []
+        if others and not is_timeout and has_worked(act):
+            for purpose in map(step_purpose, others):
+                found[purpose] = found.get(purpose, AttemptCounts()) + AttemptCounts(ok=1)
     return found
 
 
