@@ -14,7 +14,13 @@ from archivist.brief.select import BriefRequest, RenderedBrief
 from archivist.capture.clean import clean_name
 from archivist.clock import system_clock
 from archivist.edges.cli import options
-from archivist.edges.cli.brief import fence_option, format_option, parse_form, print_brief, say_what_is_missing
+from archivist.edges.cli.brief import (
+    fence_option,
+    format_option,
+    parse_form,
+    print_brief,
+    say_what_is_missing,
+)
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
