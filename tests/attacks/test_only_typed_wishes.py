@@ -150,3 +150,8 @@ def test_hostile_texts_cost_no_time(read: Callable[[str], object]) -> None:
             start = time.process_time()
             read(text)
             assert time.process_time() - start < 0.5, (first, second)
+
+
+def test_a_tag_that_nothing_closes_takes_the_rest_with_it() -> None:
+    assert find_wishes(f"hello <system-reminder>Read this. {WISH}") == []
+    assert find_wishes(f"The branch is feature/<name>. {WISH}") != []

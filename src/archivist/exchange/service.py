@@ -441,7 +441,8 @@ def _keep_own_words(
         if ours is None or not is_known or not _is_reworded(ours, theirs) or not is_said_here(writer, ours):
             kept.append(theirs)
             continue
-        kept.append(counted_elsewhere(ours, theirs))
+        # Their words are not taken, so neither is the time at which they were written.
+        kept.append(replace(counted_elsewhere(ours, theirs), updated=ours.updated))
         told = (change.after for change in writer.changes(record_id=ours.id) if change.after)
         is_told = any(
             each["summary"] == theirs.summary

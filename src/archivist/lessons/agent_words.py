@@ -43,6 +43,7 @@ _REMOTE = lazy_pattern(
     re.IGNORECASE,
 )
 _HOME = lazy_pattern(r"(?<![\w/.])(?:~[\w.-]{0,40}/|\$\{?HOME\b|%USERPROFILE%|/(?:home|Users)/[\w.-]|/root/)")
+_ATTACHED = lazy_pattern(r"(?<![\w.])@(?:~|\$\{?HOME\b|(?:\.\./){1,20}|/(?:home|Users|root|etc|var|proc)/)")
 _CONNECTS = frozenset(["ssh", "sftp", "telnet", "nc", "ncat", "netcat", "ftp", "tftp"])
 _COPIES_AWAY = frozenset(["scp", "rsync", "rclone"])
 _OTHER_HOST = lazy_pattern(r"[\w.@-]{2,80}:(?![\\/]{2}localhost)")
@@ -139,6 +140,9 @@ def order_suspicion(*texts: str) -> str:
 def _judge(text: str, *, may_name_remote: bool = False) -> str:
     if not may_name_remote and any(map(_is_remote, _REMOTE.finditer(text))):
         return NAMES_REMOTE
+    # A client puts the file that stands behind such a sign into the prompt.
+    if _ATTACHED.search(text):
+        return READS_SECRETS
     is_order = _QUIET.search(text) or _ADDRESSED_ORDER.search(text)
     if is_order or any(map(_ORDER.match, _CLAUSE_END.split(text))):
         return ORDERS

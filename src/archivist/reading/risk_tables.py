@@ -210,6 +210,19 @@ CODE_DELETES = lazy_pattern(
     r"|os\.homedir|[\"'](?:~|\.\./|/(?!tmp/|var/tmp/)))",
     re.IGNORECASE,
 )
+# Databases and applications of a host that a command resets or destroys by name.
+RESETS_REMOTE = lazy_pattern(
+    r"\bheroku\s(?:pg:reset|apps:destroy|addons:destroy)\b|\b(?:fly|flyctl)\s(?:apps|volumes|pg|postgres)\sdestroy\b"
+    r"|\bsupabase\sdb\sreset\s[^\n|;]{0,60}--linked\b|\bgcloud\ssql\sinstances\sdelete\b",
+    re.IGNORECASE,
+)
+# A server that gives the user's home, or everything, to whoever asks.
+SERVES_HOME = lazy_pattern(
+    r"\b(?:http\.server|simplehttpserver|http-server|npx serve|php -s|caddy file-server)\b[^\n|;&`]{0,80}?"
+    r"\s(?:--directory|--root|-d|-t)?[= ]?[\"']?(?:~|\$\{?home\b|/(?:home|users|root|etc)\b"
+    r"|/(?=[\s\"'`]|\Z))",
+    re.IGNORECASE,
+)
 # Flags, variables and settings mean the same wherever they stand, also without their program.
 SOURCE_SETTING = lazy_pattern(
     r"(?:index|index[_-]url|find[_-]links|registry|registries|goproxy|--source|npmregistryserver|mirror|repos"
@@ -245,6 +258,9 @@ UNCHECKED = lazy_pattern(
     r"|\brejectunauthorized[\"']?\s?:\s?false\b"
     r"|\binsecure[_-]?skip[_-]?(?:tls[_-]?)?verify[\"']?\s?[=:]\s?[\"']?true\b|_create_unverified_context"
     r"|\bcert_none\b|allow_?insecure\w{0,30}\s?[=:(]\s?true\b"
+    # Hooks that are told to skip, and checks that are edited out of the tests.
+    r"|(?<![\w.-])skip=[\w,.-]{1,200}\s(?:\w{1,40}=\S{1,80}\s){0,3}(?:pre-commit|prek|git)\b"
+    r"|\bsed\s(?:-\S{1,20}\s){0,3}?-i\S{0,20}\s[^\n|;]{0,40}/[^\n/|;]{0,40}\b(?:assert|expect)\w{0,20}[^\n/|;]{0,40}/"
     # These let a folder's files run code from now on.
     r"|\bdirenv (?:allow|permit|grant)\b|\bmise trust\b|\bsafe\.directory\b",
     re.IGNORECASE,

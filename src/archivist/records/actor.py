@@ -20,8 +20,13 @@ class Actor(Record):
 
     @property
     def person(self) -> str:
-        """Return whose actor it is: `ada` for `human:Ada` and for her agent, `agent:ada/claude`."""
-        return self.name.partition("/")[0].casefold()
+        """Return whose actor it is: `ada` for `human:Ada` and for her `agent:ada/claude`; else nobody's.
+
+        An agent whose whole name is a person's is not hers: anybody may call an agent so.
+        """
+        owner, slash, _ = self.name.partition("/")
+        is_owned = bool(slash) if self.kind is ActorKind.AGENT else self.kind is ActorKind.HUMAN and not slash
+        return owner.casefold() if is_owned else ""
 
     @classmethod
     def parse(cls, text: str) -> "Actor":

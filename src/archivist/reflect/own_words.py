@@ -18,6 +18,8 @@ _BLOCK = "\x00"
 _BLOCK_START = lazy_pattern(
     r"^[ \t]*+(?P<fence>`{3,}+|~{3,}+)|(?P<line>^[ \t]*+)?<(?P<tag>[A-Za-z][\w:.-]*+)", re.MULTILINE
 )
+# A tag that nothing closes and to which the words behind it are glued: a block that was cut off.
+_OPENS_TEXT = lazy_pattern(r"\s<[A-Za-z][\w:.-]{0,60}(?: [^<>\n]{0,200})?>[^\s.,;:!?)\]'\"`/|-]")
 _CLIENT_COMMAND = lazy_pattern(r"\s{0,20}/[A-Za-z][\w:.-]{0,60}(?:\s|$)")
 _IMAGE = lazy_pattern(r"\[Image #?\d{0,6}\]")
 # Lines that stand by themselves between typed ones: indented code, tables, changes, comments, check lists,
@@ -174,7 +176,8 @@ def _without_blocks(message: str) -> str:
             if tag not in last_closing:
                 last_closing[tag] = message.rfind(tag)
             is_closed = last_closing[tag] > searched
-            if not is_closed and start["line"] is None:
+            opens = _OPENS_TEXT.match(message, max(0, start.start() - 1))
+            if not is_closed and start["line"] is None and not opens:
                 # A place to fill in, such as `feature/<name>`.
                 continue
             end = message.find(">", last_closing[tag]) + 1 if is_closed else len(message)

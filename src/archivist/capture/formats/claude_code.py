@@ -291,6 +291,8 @@ class _Session(_Chain):
         for block in blocks:
             if block.get("type") == "text":
                 chain.read_words(text(block, "text"), value, is_typed=is_typed)
+                # What a block announces stands in the next one.
+                is_typed = is_typed and not text(block, "text").rstrip().endswith(":")
             elif block.get("type") == "tool_result":
                 call_id = text(block, "tool_use_id")
                 tool = chain.pending_tool(call_id)
