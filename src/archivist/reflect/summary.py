@@ -256,7 +256,9 @@ def _result(
         return said
     if causes:
         return _sentence(causes[0])
-    calls = 0 if episode.status is EpisodeStatus.SUCCESS else len(reading.acts)
+    calls = len(reading.acts)
+    if episode.status is EpisodeStatus.SUCCESS:
+        return "Nothing failed." if calls and not any(act.has_failed for act in reading.acts) else ""
     return f"It made {calls} call{'s' if calls > 1 else ''} and changed nothing." if calls else ""
 
 
