@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from archivist.errors import InputError, NotFoundError
 from archivist.lessons.support import unsupported_reason
-from archivist.records import Episode, Event, Evidence, Lesson
+from archivist.records import Episode, Event, Evidence, Lesson, Scope
 from archivist.store.filters import any_of, equals, one_of
 
 if TYPE_CHECKING:
@@ -35,9 +35,13 @@ def resolve_evidence(bank: Bank, names: Sequence[str]) -> Evidence:
     return Evidence(**{kind: tuple(sorted(ids)) for kind, ids in found.items()})
 
 
-def runs_of(evidence: Evidence) -> list[str]:
-    """Return the runs of the cited events."""
-    return list(dict.fromkeys(name.rpartition("#")[0] for name in evidence.events))
+def find_repository(reader: Reader, evidence: Evidence, scope: Scope) -> str:
+    """Return the repository of the cited runs that were captured; none for a lesson that holds elsewhere."""
+    names = {*evidence.episodes, *(name.rpartition("#")[0] for name in evidence.events)}
+    runs: Mapping[str, Episode] = reader.records("episode", sorted(names))
+    projects = {run.project for run in runs.values() if reader.is_own_run(run.id)}
+    is_of_one = len(projects) == 1 and scope not in (Scope.GLOBAL, Scope.PROVIDER)
+    return projects.pop() if is_of_one else ""
 
 
 def require_support(bank: Bank, text: str, names: Sequence[str], older: Sequence[Lesson]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -34,7 +34,7 @@ from archivist.lessons.candidate import (
     clean_lesson_text,
     derive_tags,
 )
-from archivist.lessons.evidence_service import met_with, require_support, resolve_evidence, runs_of
+from archivist.lessons.evidence_service import find_repository, met_with, require_support, resolve_evidence
 from archivist.lessons.facets import facet_conditions, score_record
 from archivist.lessons.quarantine import (
     APPROVAL_HINT,
@@ -74,7 +74,6 @@ from archivist.records import (
     Lesson,
     LessonType,
     Provenance,
-    Scope,
     Source,
     Status,
     Tally,
@@ -341,12 +340,9 @@ class Lessons(BankService):
             if run and writer.is_own_run(run):
                 counted = run
                 cited = replace(cited, episodes=tuple(sorted({*cited.episodes, run})))
-            runs: Mapping[str, Episode] = writer.records("episode", [*cited.episodes, *runs_of(cited)])
-            projects = {each.project for each in runs.values() if writer.is_own_run(each.id)}
-            if not record.repo and len(projects) == 1 and record.scope not in (Scope.GLOBAL, Scope.PROVIDER):
-                record = replace(record, repo=projects.pop())
             record = replace(
                 record,
+                repo=record.repo or find_repository(writer, cited, record.scope),
                 evidence=cited,
                 runs=(counted,),
                 origin_run=run or counted,
