@@ -423,3 +423,41 @@ def test_a_word_of_the_path_alone_is_not_found(banked: Run, root: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_text("# Notes\n\nPlain words about nothing in particular.\n")
     assert "quixotic/notes" not in banked("search", "quixotic").out
+
+
+@pytest.mark.req("W16")
+def test_skills_are_linked_into_the_clients_and_removed_again(run: Run, root: Path) -> None:
+    saved = ("skills", "save", "cut-release", "--scope", "shop", "--description", "Use when a release is cut")
+    (root / "steps.md").write_text("Tag it.\n", "utf-8")
+    assert run(*saved, "--from", str(root / "steps.md")).code == 0
+    own = root / ".cursor/skills/cut-release"
+    own.mkdir(parents=True)
+    linked = run("link", "claude-code", "cursor")
+    assert linked.code == 7
+    assert "Tag it." in (root / ".claude/skills/cut-release/SKILL.md").read_text("utf-8")
+    assert ".cursor/skills/cut-release is left as it is: there is a skill of yours" in linked.err
+    assert [each["client"] for each in _json(run("skills", "list", "--clients", "--json"))["skills"]] == [""]
+    again = _json(run("link", "claude-code", "--json"))["places"]
+    assert {each["done"] for each in again} == {"unchanged"}
+    assert run("unlink", "claude-code", "cursor").code == 0
+    assert not (root / ".claude").exists()
+    assert own.is_dir()
+
+
+@pytest.mark.req("W15")
+def test_superseded_entries_are_archived(run: Run, root: Path) -> None:
+    run("save", "shop", "Quotes are cached for 60 seconds in Redis.", "--kind", "decision")
+    changed = ("save", "shop", "Quotes are cached for 10 seconds in Redis.", "--kind", "decision")
+    assert run(*changed, "--on-conflict", "supersede").code == 0
+    file = root / "user/memory/workspaces/shop/decisions.md"
+    before = file.read_text("utf-8")
+    assert "-### " in run("archive", "shop").out
+    assert file.read_text("utf-8") == before
+    assert run("archive", "shop", "--write").code == 0
+    archived = file.parent / "archive" / "decisions.md"
+    assert "60 seconds" in archived.read_text("utf-8")
+    assert "Superseded by" in archived.read_text("utf-8")
+    assert "Quotes are cached for 10 seconds" in file.read_text("utf-8")
+    assert "### [" in file.read_text("utf-8")
+    assert "Superseded by" not in file.read_text("utf-8")
+    assert "0 files" in run("archive", "shop", "--write").err

@@ -376,6 +376,22 @@ def append_entry(text: str, entry: LearningEntry, name: str) -> str:
     return new
 
 
+def split_superseded(text: str, name: str) -> tuple[str, list[str]]:
+    """Return a file's text without its superseded entries, and those as they stand there."""
+    lines, moved, kept = _LINES.findall(text), [], []
+    at = 0
+    for entry in parse_entries(text, name):
+        if not entry.superseded_by:
+            continue
+        end = entry.end_line
+        while end < len(lines) and not lines[end].strip(" \t\r\n-"):
+            end += 1
+        kept += lines[at : entry.line - 1]
+        moved.append("".join(lines[entry.line - 1 : end]))
+        at = end
+    return "".join([*kept, *lines[at:]]), moved
+
+
 def is_same_entry(one: LearningEntry, other: LearningEntry) -> bool:
     """Say whether two entries say the same, wherever they are."""
     return (*one[:5], one.said_by) == (*other[:5], other.said_by)

@@ -380,6 +380,32 @@ def _points_into(path: Path, folder: Path) -> bool:
     return Path(target).parent in (real_path(folder), Path(os.path.normpath(folder.absolute())))
 
 
+def make_client_folder(root: Path, folder: Path) -> None:
+    """Make a client's folder, with a note of the folders that were missing."""
+    missing = [each for each in (folder, *folder.parents) if not (root / each).exists()]
+    make_folder(root / folder)
+    if missing:
+        names = "".join(f"{each.as_posix()}\n" for each in missing)
+        replace_file(root / folder / _NOTE, f"{_NOTE_TITLE}\n{names}".encode())
+
+
+def remove_client_folder(root: Path, folder: Path) -> None:
+    """Remove an empty folder of a client, and those above it, as far as they were made for it."""
+    note = root / folder / _NOTE
+    title, *names = read_or_nothing(note).decode("utf-8", "replace").splitlines() or [""]
+    if title != _NOTE_TITLE:
+        return
+    try:
+        note.unlink()
+        # Only the client's own folder and its parents can have been made for it.
+        for name in names:
+            if name in {folder.as_posix(), *(parent.as_posix() for parent in folder.parents)} - {"."}:
+                (root / name).rmdir()
+    except OSError:
+        # Somebody else uses the folder now.
+        return
+
+
 class _LeftAloneError(OSError):
     """Something that a person wrote, or may have written, is there."""
 
@@ -459,13 +485,8 @@ class _Linker:
         if self.is_dry_run:
             return target.form
         path = self.root / target.path
-        folder = Path(target.path).parent
-        missing = [each for each in (folder, *folder.parents) if not (self.root / each).exists()]
         refuse_links(path)
-        make_folder(path.parent)
-        if missing:
-            names = "".join(f"{each.as_posix()}\n" for each in missing)
-            replace_file(path.parent / _NOTE, f"{_NOTE_TITLE}\n{names}".encode())
+        make_client_folder(self.root, Path(target.path).parent)
         if target.form == "link":
             try:
                 path.symlink_to(os.path.relpath(real_path(self.root) / target.source, real_path(path.parent)))
@@ -532,19 +553,5 @@ class _Linker:
 
     def remove_empty_folders(self) -> None:
         """Remove the folders that were made for the client and are empty now."""
-        if self._home is None or self.own_paths():
-            return
-        own = Path(self._home[0])
-        note = self.root / own / _NOTE
-        title, *names = read_or_nothing(note).decode("utf-8", "replace").splitlines() or [""]
-        if title != _NOTE_TITLE:
-            return
-        try:
-            note.unlink()
-            # Only the client's own folder and its parents can have been made for it.
-            for name in names:
-                if name in {own.as_posix(), *(parent.as_posix() for parent in own.parents)} - {"."}:
-                    (self.root / name).rmdir()
-        except OSError:
-            # Somebody else uses the folder now.
-            return
+        if self._home is not None and not self.own_paths():
+            remove_client_folder(self.root, Path(self._home[0]))

@@ -12,12 +12,14 @@ from archivist.errors import InputError
 from archivist.files.git import run_git
 from archivist.files.open import read_if_any
 from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
-from archivist.workspace import lint
+from archivist.workspace import learnings, lint
 from archivist.workspace.files_service import Topology, read_data
 from archivist.workspace.front_matter import words_of
 from archivist.workspace.lint import FileChange, WorkspaceMigration
 from archivist.workspace.topology import (
     ABSTRACT,
+    ARCHIVE,
+    LEARNINGS,
     RULES,
     FileKind,
     LintProblem,
@@ -107,6 +109,44 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
     problems = [LintProblem(path, 0, "not-written", "the file is read-only") for path in sorted(closed)]
     kept = [change for change in migration.changes if change.path not in closed and change.folder not in held]
     return WorkspaceMigration(kept, [*migration.problems, *problems])
+
+
+def propose_archive(topology: Topology, scope: WorkspaceScope) -> WorkspaceMigration:
+    """Return the changes that move superseded entries to the archive: each archive before its file."""
+    found = topology.scan(scope, LEARNINGS)
+    migration = WorkspaceMigration([], list(found.problems))
+    for place in found.places:
+        text, broken = decode(read_data(place, migration.problems) or b"", place.name)
+        migration.problems.extend(broken)
+        kept, moved = ("", []) if broken else learnings.split_superseded(text, place.name)
+        if not moved:
+            continue
+        path = f"{place.name.rpartition('/')[0]}/{ARCHIVE}/{place.stem}.md"
+        data = read_if_any(topology.path_inside(path))
+        archived = None if data is None else data.decode("utf-8")
+        after = archived or learnings.header(place.kind, place.scope)
+        for entry in moved:
+            # An entry is there already when its file could not be written the last time.
+            after += "" if entry.strip() in after else f"\n{entry.strip()}\n"
+        counted = f"{len(moved)} superseded"
+        if after != archived:
+            migration.add(FileChange(path, archived, after, (f"{counted} added",)))
+        migration.add(FileChange(place.name, text, kept, (f"{counted} archived",)))
+    return migration
+
+
+def archive_superseded(
+    topology: Topology, changes: Sequence[FileChange]
+) -> tuple[list[FileChange], list[LintProblem]]:
+    """Write the changes that `propose_archive` returned; a file stays when its archive was not written."""
+    done: list[FileChange] = []
+    left: list[LintProblem] = []
+    for change in changes:
+        is_archived = not any(change.folder == each.file.rpartition(f"/{ARCHIVE}/")[0] for each in left)
+        written, problems = apply_changes(topology, [change] if is_archived else [])
+        done += written
+        left += problems
+    return done, left
 
 
 def apply_changes(

@@ -173,6 +173,18 @@ class Workspace:
 
         return lint_service.apply_changes(self.topology, changes)
 
+    def propose_archive(self, scope: str | WorkspaceScope = EVERYWHERE) -> WorkspaceMigration:
+        """Return the changes that move superseded entries of a scope to the archive; nothing is written."""
+        from archivist.workspace import lint_service
+
+        return lint_service.propose_archive(self.topology, WorkspaceScope.parse(scope))
+
+    def archive(self, changes: Sequence[FileChange]) -> tuple[list[FileChange], list[LintProblem]]:
+        """Write proposed changes of the archive; return those that were made, and what was left."""
+        from archivist.workspace import lint_service
+
+        return lint_service.archive_superseded(self.topology, changes)
+
     def save_memory(
         self,
         items: Sequence[MemoryItem],

@@ -32,6 +32,8 @@ class WorkspaceService(BankService, Workspace):
     lint = reads(Layer.WORKSPACE)(Workspace.lint)
     propose_migration = reads(Layer.WORKSPACE)(Workspace.propose_migration)
     migrate = decides(Layer.WORKSPACE)(Workspace.migrate)
+    propose_archive = reads(Layer.WORKSPACE)(Workspace.propose_archive)
+    archive = decides(Layer.WORKSPACE)(Workspace.archive)
     save_memory = writes(Layer.WORKSPACE)(Workspace.save_memory)
 
     @reads(Layer.WORKSPACE)

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from archivist.capture.redaction import redact
 from archivist.errors import InputError, NotFoundError, StateError
-from archivist.files.open import read_if_any
+from archivist.files.open import read_if_any, real_path
 from archivist.files.write import explain_os_errors, replace_if_unchanged
 from archivist.workspace import front_matter
 from archivist.workspace.documents import field_text
@@ -161,6 +161,9 @@ def list_client_skills(root: Path, home: Path | None = None) -> Iterator[Skill]:
     for top in dict.fromkeys((root, home or root)):
         for folder, client in CLIENT_FOLDERS.items():
             for path in sorted((top / folder).glob(f"*/{FILE_NAME}")):
+                # A link into the workspace is its own skill, which is listed there.
+                if path.parent.is_symlink() and real_path(path.parent).parent.name == FOLDER:
+                    continue
                 try:
                     data = b"" if find_way_out(top, path) else read_if_any(path)
                 except InputError:

@@ -21,6 +21,7 @@ from archivist.files.parse import parse_json
 from archivist.paths import bank_file, project_folder
 from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, to_yaml
 from archivist.workspace.files_service import Topology, find_root
+from archivist.workspace.lint import FileChange
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, SaveOutcome, SaveResult, item_from, items_from
 from archivist.workspace.topology import RULES, LintProblem, WorkspaceScope, suggest_scopes
@@ -287,7 +288,28 @@ def migrate(_session: Session, scope: str, is_writing: bool, topology: Topology)
     opened = Workspace(topology.root, topology.rules)
     migration = opened.propose_migration(scope)
     done, left = opened.migrate(migration.changes) if is_writing else (migration.changes, [])
-    problems = [*migration.problems, *left]
+    return _changes_answer(done, [*migration.problems, *left], is_writing=is_writing)
+
+
+@options.command(workspace, owners_of="workspace")
+@options.scope_argument
+@click.option("--write/--dry-run", "is_writing", default=False, help="Write it, or only show a diff.")
+@root_option
+def archive(_session: Session, scope: str, is_writing: bool, topology: Topology) -> Answer:
+    """Move the superseded decisions and lessons of SCOPE to the archive folder beside their file.
+
+    Shows a unified diff; --write makes the changes. Archived entries are no longer read; git has them too.
+    """
+    opened = Workspace(topology.root, topology.rules)
+    proposed = opened.propose_archive(scope)
+    done, left = opened.archive(proposed.changes) if is_writing else (proposed.changes, [])
+    return _changes_answer(done, [*proposed.problems, *left], is_writing=is_writing)
+
+
+def _changes_answer(
+    done: Sequence[FileChange], problems: Sequence[LintProblem], *, is_writing: bool
+) -> Answer:
+    """Return what was changed in files, or would be, as a diff."""
     views = [{"path": each.path, "reasons": list(each.reasons), "diff": each.diff()} for each in done]
     lines = []
     for each in done:

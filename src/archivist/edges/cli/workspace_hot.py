@@ -25,8 +25,9 @@ from archivist.workspace.hot_service import MovedRule, Review
 from archivist.workspace.layout_service import lay_out
 from archivist.workspace.learnings import speaker_of
 from archivist.workspace.links_service import Client, LinkResult
+from archivist.workspace.skill_links_service import link_skills, unlink_skills
 from archivist.workspace.skills_service import find_skill, list_client_skills, list_skills, save_skill
-from archivist.workspace.topology import WorkspaceScope
+from archivist.workspace.topology import EVERYWHERE, WorkspaceScope
 
 # As of a linter, so that a pre-commit hook can stop the growth.
 EXIT_OVER = 1
@@ -189,7 +190,7 @@ _DRY_RUN = click.option("--dry-run", "is_dry_run", is_flag=True, help="Only show
 @_DRY_RUN
 @root_option
 def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **how: Any) -> Answer:
-    """Link the hot files into agent tools: cursor, codex, claude-code, gemini, vscode, or all.
+    """Link hot files, commands and skills into agent tools: cursor, codex, claude-code, gemini, vscode, all.
 
     Your own files are never overwritten; a second call changes nothing.
     """
@@ -201,6 +202,8 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
         note(f"archivist: {problem}")
     commands, _ = links_service.read_rules(root, links_service.COMMANDS)
     done = links_service.link(root, folder, rules, chosen, commands=commands, **how)
+    skills = list_skills(topology, EVERYWHERE)
+    done += link_skills(root, skills, chosen, is_dry_run=how["is_dry_run"])
     if not rules and not done:
         raise InputError(
             f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
@@ -222,7 +225,9 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
 def unlink(_session: Session, clients: tuple[str, ...], is_dry_run: bool, topology: Topology) -> Answer:
     """Remove everything that `link` made for agent tools, and restore what was there before."""
     chosen = _parse_clients(clients)
-    done = links_service.unlink(topology.root, topology.rules.hot, chosen, is_dry_run=is_dry_run)
+    # The folder of the rules was made first, and holds the note about the folders above both.
+    done = unlink_skills(topology.root, chosen, is_dry_run=is_dry_run)
+    done += links_service.unlink(topology.root, topology.rules.hot, chosen, is_dry_run=is_dry_run)
     return _links_answer(done, is_dry_run)
 
 
