@@ -50,6 +50,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "archive watch": ("docs",),
     "archive unwatch": ("docs",),
     "workspace migrate": ("--write",),
+    "workspace archive": ("--write",),
     "workspace hot demote": ("team.md:3", "--to", "shop"),
     "workspace hot promote": ("m-001", "--file", "team"),
     "workspace init": ("shop",),
@@ -93,7 +94,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 # What agents may change, each by a method that tests/access/test_rights.py names with the reason.
 BY_SERVICES = frozenset((
     "run start", "run finish", "brief", "capture", "reflect", "extract", "decay", "audit check",
-    "audit-check", "inject", "lessons merge",
+    "audit-check", "inject", "lessons merge", "add", "forget",
     "lessons add", "lessons edit", "lessons forget", "core update", "core append", "core close-thread",
     "core take-out", "core files", "proposals add", "proposals rules", "proposals issue", "working clear",
     "working constraint", "working context", "working note", "working plan", "stream log", "stream cycle",
@@ -104,7 +105,7 @@ BY_SERVICES = frozenset((
 ))  # fmt: skip
 # What only reads; `init` makes an empty bank, and `hook` is the client's, which speaks for its user.
 READING = frozenset((
-    "init", "hook", "status", "recall", "lessons list", "lessons show", "lessons history", "core render",
+    "init", "hook", "status", "recall", "list", "lessons list", "lessons show", "lessons history", "core render",
     "core measure", "core show", "proposals list", "proposals show", "working show", "stream list",
     "stream search", "store status",
     "stream show", "stream export", "archive list", "archive search", "archive show", "workspace plans",

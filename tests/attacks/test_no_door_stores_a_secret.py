@@ -32,7 +32,7 @@ REFUSED = {
     "delete /api/working", "patch /api/working", "post /api/working/notes", "post /api/reflect",
     "post /api/proposals/{id}/{decision}",
     "post /api/core/{section}", "post /api/runs/{run}/log", "post /api/runs/{run}/share",
-    "post /api/capture",
+    "post /api/capture", "post /api/memory/artifacts",
     "post /api/tools/{name}", "post /api/workspace/save", "post /api/memory/conflicts/{id}",
     "post /api/memory/tasks", "delete /api/memory/tasks/{id}",
     *(f"post /api/memory/tasks/{{id}}/{verb}" for verb in ("start", "finish", "fail", "reopen", "cancel")),

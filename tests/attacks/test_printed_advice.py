@@ -103,8 +103,6 @@ HARMLESS = [
     "run `poetry install --with dev`",
     "run `bundle install`",
     "run `go mod tidy`",
-    "run `make install`",
-    "run `pre-commit install`",
     "run `git submodule update --init`",
     "run `cargo build --features cli`",
     "run `docker compose up -d`",

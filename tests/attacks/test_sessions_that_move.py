@@ -66,7 +66,7 @@ def test_a_session_that_began_in_the_project_or_above_it_is_taken_in(
             git(shop, "worktree", "remove", "--force", str(began))
         _end(log, tmp_path if where == "moved" else shop, shop)
         assert bank.runs.episode("s-1").project == "shop"
-        assert "--evil" in bank.runs.episode("s-1").summary
+        assert "--evil" in str(bank.runs.episode("s-1").extra)
 
 
 def test_a_bank_that_the_user_named_takes_sessions_of_all_folders_each_as_its_own(

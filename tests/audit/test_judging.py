@@ -81,7 +81,7 @@ START = lesson(
     summary="shop: `pytest -q` fails (Connection refused): first `docker compose up -d redis`",
     rule="IF `pytest -q` fails with “Connection refused” THEN first `docker compose up -d redis`",
     remedies=("docker compose up -d redis",),
-    signature="shop|network:python:ConnectionError:error-connecting-localhost-connection-refused @6379",
+    signature="shop|network::ConnectionError:error-connecting-localhost-connection-refused @6379",
 )
 
 

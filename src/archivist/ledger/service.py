@@ -106,6 +106,7 @@ class Ledger(BankService):
                         found[name] = words(record) if words else text_of(kind, record)
         return found
 
+    @reads(Layer.BANK)
     def last_record(self, kind: str, verbs: Collection[str]) -> str:
         """Return the id of the record of a kind that was last changed by one of these verbs; or nothing."""
         before = None

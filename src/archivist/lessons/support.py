@@ -38,13 +38,13 @@ _TURN = lazy_pattern(
     r"|instead)\b",
     re.IGNORECASE,
 )
-_CONDITION = lazy_pattern(r"\bIF\b.*?\bTHEN\b", re.DOTALL)
+_CONDITION = lazy_pattern(r"\bIF\b(?:(?!\bIF\b|\bTHEN\b).){0,600}\bTHEN\b", re.DOTALL)
 # Behind a colon another statement begins, unless the colon announces what is to be used: "run: `make up`".
 _CLAUSE_END = lazy_pattern(
     r"[.;!?](?:\s|$)|(?<!\buse)(?<!\brun)(?<!\btry)(?<!\bfirst)(?<!\bthen)(?<!\binstead):(?:\s|$)",
     re.IGNORECASE,
 )
-_REMOVES_FILES = lazy_pattern(r"\brm\s+(?:-\S+\s+)*(?:\S*/)?(?:tmp|temp|logs?)(?:/\*?)?(?:\s|$)")
+_REMOVES_FILES = lazy_pattern(r"\brm\s(?:[^\n;&|]{0,200}[\s/])?(?:tmp|temp|logs?)(?:/\*?)?(?:\s|$)")
 # How far back the word that decides may be.
 _REACH = 160
 # What is said of a command behind it: that it fails, or does not help.

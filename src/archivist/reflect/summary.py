@@ -77,7 +77,7 @@ _PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\
 _OPEN_SECTION = lazy_pattern(
     r"#{1,6}.*\b(?:next|todo|to do|remaining|blockers?|blocked|open|left)\b", re.IGNORECASE
 )
-_INNER_END = lazy_pattern(r"[.!?]+\s+(?=[A-Z`\"“'(\[\d])")
+_INNER_END = lazy_pattern(r"(?<![.!?])[.!?]{1,3}\s{1,3}(?=[A-Z`\"“'(\[\d])")
 # The check did not run: what it would have found is not known.
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
 _OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
