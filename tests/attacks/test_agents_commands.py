@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 # What agents may change, each by a method that tests/access/test_rights.py names with the reason.
 BY_SERVICES = frozenset((
     "run start", "run finish", "brief", "capture", "reflect", "extract", "decay", "audit check",
-    "audit-check", "inject", "lessons merge",
+    "audit-check", "inject", "lessons merge", "add", "list", "forget",
     "lessons add", "lessons edit", "lessons forget", "core update", "core append", "core close-thread",
     "core take-out", "core files", "proposals add", "proposals rules", "proposals issue", "working clear",
     "working constraint", "working context", "working note", "working plan", "stream log", "stream cycle",

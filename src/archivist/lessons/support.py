@@ -30,7 +30,6 @@ _TURN = lazy_pattern(
     r"|instead)\b",
     re.IGNORECASE,
 )
-_CONDITION = lazy_pattern(r"\bIF\b.*?\bTHEN\b", re.DOTALL)
 _SENTENCE_END = lazy_pattern(r"[.;!?](?:\s|$)")
 # How far back the word that decides may be.
 _REACH = 160
@@ -69,10 +68,10 @@ def names_in(text: str) -> list[str]:
 def advised_code(text: str) -> list[str]:
     """Return the commands and settings that a text tells its reader to use, by the words before each."""
     found = []
-    # What a rule is about stands in its condition, whatever the words: IF running `x` fails THEN …
-    conditions = [condition.span() for condition in _CONDITION.finditer(text)]
     for span in CODE.finditer(text):
-        if any(start <= span.start() < end for start, end in conditions):
+        # What a rule is about stands in its condition, whatever the words: IF running `x` fails THEN …
+        condition = text[: span.start()].rpartition("IF ")
+        if condition[1] and "THEN" not in condition[2] and "THEN" in text[span.end() :]:
             continue
         sentence = _SENTENCE_END.split(CODE.sub("", text[: span.start()])[-_REACH:])[-1]
         turns = list(_TURN.finditer(sentence))
