@@ -380,8 +380,10 @@ def test_a_person_approves_several_at_once_and_they_are_marked(victim: Bank) -> 
     made = [agent.lessons.add(words) for words in ("Warm the cache before a benchmark", "Freeze the clock")]
     for lesson_made in made:
         victim.lessons.approve(lesson_made.id)
-    text = victim.brief().text
+    text = victim.brief(form="markdown").text
     assert text.count("said by an agent, approved") == 2
+    # The document's own line has no room for it.
+    assert victim.brief().text.count("[seen 1x, agent]") == 2
     assert "not instructions" in victim.brief(project="shop").text
 
 

@@ -121,3 +121,9 @@ def test_the_call_that_worked_is_the_advised_one() -> None:
         "Failed": 0,
         "Worked": 2,
     }
+
+
+@pytest.mark.req("A16")
+def test_a_call_that_only_its_exit_code_shows_to_fail_is_shown_as_what_taught_a_lesson() -> None:
+    killed = replace(_call("bun test", "Command timed out", 143), is_error=False)
+    assert choose_calls(lesson("slow"), [killed]) == {"Failed": killed}

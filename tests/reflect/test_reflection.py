@@ -21,7 +21,7 @@ from archivist.reflect.service import load_context
 from archivist.reflect.summary import summarise_run
 from archivist.reflect.trigger import ReflectionOutcome, ReflectionTrigger, Scenario
 from tests.conftest import Command, TickingClock
-from tests.samples import MISSING_MODULE, agent_log
+from tests.samples import MISSING_MODULE, agent_log, write_jsonl
 
 
 def _capture(
@@ -485,3 +485,21 @@ def test_a_failure_that_has_several_names_is_counted_once(bank: Bank, tmp_path: 
     mended = [lint, ("pnpm lint:fix", "fixed", False), ("pnpm lint", "no problems", False)]
     bank.runs.capture_file(agent_log(tmp_path / "s-1.jsonl", mended, session="s-1"))
     assert bank.reflect("s-1").failures == 1
+
+
+@pytest.mark.req("A2")
+def test_what_a_clients_own_tool_refuses_has_the_scope_of_the_tool(bank: Bank, tmp_path: Path) -> None:
+    refused = (
+        "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>"
+    )
+    for run in ("s-1", "s-2"):
+        lines: list[dict[str, Any]] = [{"episode": {"id": run, "project": "shop", "provider": "claude-code"}}]
+        lines += [
+            {"run": run, "seq": at, "kind": "edit", "tool": "Edit", "target": f"src/{at}.py", "text": "{}",
+             "output": refused, "is_error": True, "time": f"2026-05-01T10:0{at}:00Z"}
+            for at in range(3)
+        ]  # fmt: skip
+        bank.runs.capture_file(write_jsonl(tmp_path / f"{run}.jsonl", lines))
+        bank.reflect(run)
+    (learnt,) = [each for each in bank.lessons.query(Query()) if "tool refuses" in each.summary]
+    assert (learnt.scope, learnt.tool.lower()) == ("tool", "edit")

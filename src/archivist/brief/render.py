@@ -82,14 +82,18 @@ def source_marks(lesson: Lesson) -> list[str]:
 
 
 def _known_issue(each: BriefedLesson) -> str:
-    """Return the document's line; where an approved lesson came from is told elsewhere."""
+    """Return the document's line; where an approved lesson came from is told elsewhere.
+
+    Of a colleague's lessons a person accepted the clone, not each of them.
+    """
     lesson = each.lesson
+    is_approved = lesson.confirmed or (lesson.accepted and lesson.provenance is not Provenance.SHARED)
     seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {lesson.frequency}x"
     marks = [
         seen,
         lesson.origin or lesson.source.value,
         *([each.mark] if each.mark else []),
-        *(source_marks(lesson) if lesson.is_waiting else []),
+        *([] if is_approved else source_marks(lesson)),
     ]
     return f"{_clean_line(lesson.summary)} [{', '.join(marks)}]"
 

@@ -41,7 +41,7 @@ _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 _COMPARED = 20
 # Words without which a statement says the same. Code is compared as it stands: `-x` is not `x`.
 _FILLERS = frozenset(("a", "an", "the", "please"))
-_WORD = lazy_pattern(r"`[^`]*`|[\w'/.@-]*\w|[^\w\s.!?,;:…\"“”()]")
+_WORD = lazy_pattern(r"`[^`]*+`|\w++(?:['/.@-]\w++)*+|[^\w\s.!?,;:…\"“”()]")
 # The same words for another place are another lesson.
 _PLACE = ("scope", "project", "repo", "task", "provider", "tool", "role", "domain")
 

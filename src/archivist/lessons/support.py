@@ -38,7 +38,6 @@ _TURN = lazy_pattern(
     r"|instead)\b",
     re.IGNORECASE,
 )
-_CONDITION = lazy_pattern(r"\bIF\b(?:(?!\bIF\b|\bTHEN\b).){0,600}\bTHEN\b", re.DOTALL)
 # Behind a colon another statement begins, unless the colon announces what is to be used: "run: `make up`".
 _CLAUSE_END = lazy_pattern(
     r"[.;!?](?:\s|$)|(?<!\buse)(?<!\brun)(?<!\btry)(?<!\bfirst)(?<!\bthen)(?<!\binstead):(?:\s|$)",
@@ -132,10 +131,10 @@ def names_in(text: str) -> list[str]:
 def advised_code(text: str) -> list[str]:
     """Return the commands and settings that a text tells its reader to use, by the words before each."""
     found = []
-    # What a rule is about stands in its condition, whatever the words: IF running `x` fails THEN …
-    conditions = [condition.span() for condition in _CONDITION.finditer(text)]
     for span in CODE.finditer(text):
-        if any(start <= span.start() < end for start, end in conditions):
+        # What a rule is about stands in its condition, whatever the words: IF running `x` fails THEN …
+        condition = text[: span.start()].rpartition("IF ")
+        if condition[1] and "THEN" not in condition[2] and "THEN" in text[span.end() :]:
             continue
         before = _QUOTED.sub("", CODE.sub("", text[: span.start()]))
         turns = list(_TURN.finditer(_CLAUSE_END.split(before[-_REACH:])[-1]))

@@ -77,7 +77,7 @@ _PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\
 _OPEN_SECTION = lazy_pattern(
     r"#{1,6}.*\b(?:next|todo|to do|remaining|blockers?|blocked|open|left)\b", re.IGNORECASE
 )
-_INNER_END = lazy_pattern(r"(?<![.!?])[.!?]{1,3}\s{1,3}(?=[A-Z`\"“'(\[\d])")
+_INNER_END = lazy_pattern(r"(?<![.!?])[.!?]++\s++(?=[A-Z`\"“'(\[\d])")
 # The check did not run: what it would have found is not known.
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
 _OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
@@ -162,9 +162,10 @@ def summarise_run(
     reviews = list(_review_outcome(events))
     turned = list(_turning_points(reading, checks))
     unsolved = [*_unsolved_failures(reading, checks), *_passing_failures(reading)]
-    # A run that succeeded is told by what overcame its failures, another by what was not overcome.
-    is_good = episode.status is EpisodeStatus.SUCCESS
-    causes = turned[:1] if is_good else [*_stated_reasons(events), *unsolved]
+    # A run that succeeded is told by what overcame its failures, one that failed by what nothing overcame.
+    is_good, has_failed = (episode.status is word for word in (EpisodeStatus.SUCCESS, EpisodeStatus.FAILED))
+    causes = [] if has_failed else turned[:1]
+    causes += [] if is_good else [*_stated_reasons(events), *unsolved]
     came_of_it = reviews or [_result(episode, turns, reading, handed_in, causes), _verification(checks)]
     outcome = [_opening(episode, turns), *came_of_it]
     worked = [*_fixes(events), *turned, *handed_in, *_earlier_reports(turns)]
