@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.quarantine import suspicion
+from archivist.lessons.risky_text import suspicion
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.history import RunHistory
 from archivist.reading.outcomes import before_offer, find_offer
