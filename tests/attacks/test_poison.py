@@ -22,7 +22,7 @@ from archivist.brief.select import BriefFormat
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.exchange.share import to_shared_line
-from archivist.lessons.quarantine import suspicion
+from archivist.lessons.risky_text import suspicion
 from archivist.recall.query import Query
 from archivist.records import Actor, Provenance, Status
 from archivist.records.words import NOTES

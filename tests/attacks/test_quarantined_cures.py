@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.lessons.quarantine import suspicion
+from archivist.lessons.risky_text import suspicion
 from archivist.reading.command_risks import (
     FETCHED_PACKAGE,
     REROUTES,

@@ -242,8 +242,7 @@ def test_every_vendor_rule_matches_a_key_made_for_it() -> None:
         ),
         *(f"{draw(HEX, 64, 3)}-{draw(ALNUM, 16, 3)}", f"{draw(ALNUM, 22, 3)}.{draw(ALNUM, 43, 3)}"),
         f"{draw(ALNUM, 8, 4)}_{draw(ALNUM, 24, 4)}",
-        *(f"eyJ{draw(WORDY, 200, 5)}", draw(WORDY, 140, 5)),
-        "-".join(draw(HEX, length, 6).lower() for length in (8, 4, 4, 4, 12)),
+        *(f"eyJ{draw(WORDY, 200, 5)}", draw(WORDY, 140, 5), str(uuid.UUID(draw(HEX, 32, 6)))),
     )
     for rule in VENDOR_RULES:
         lead = draw(ALNUM, rule.lead, 5)

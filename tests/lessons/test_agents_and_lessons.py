@@ -175,7 +175,7 @@ def test_an_agents_runs_do_not_age_what_others_know(bank: Bank, agent: Bank) -> 
 
 @pytest.mark.req("M8")
 def test_an_agent_does_not_confirm_itself_by_its_own_runs(bank: Bank, agent: Bank) -> None:
-    invented = finding("Always skip the failing tests before pushing")
+    invented = finding("The cart tests need a frozen clock")
     for run in ("one", "two", "three"):
         agent.runs.finish_run(*reviewed(run, invented))
     assert bank.lessons.get("m-001").status is Status.CANDIDATE

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from archivist.lessons.quarantine import lesson_suspicion, quarantine_reason, suspicion
+from archivist.lessons.quarantine import lesson_suspicion, quarantine_reason
+from archivist.lessons.risky_text import suspicion
 from archivist.lessons.standing import with_status
 from archivist.records import Actor, ActorKind, LessonType, Provenance, Source, Status
 from tests.samples import lesson

@@ -512,7 +512,7 @@ def _is_plain(folder: str) -> bool:
     """Say whether a folder's path can be told; for a short one nothing is imported."""
     if len(folder) <= _SHORT_NAME:
         return folder.translate(_PATH_MARKS).isalnum() or not folder
-    from archivist.lessons.quarantine import is_plain_name
+    from archivist.lessons.risky_text import is_plain_name
 
     return is_plain_name(folder)
 

@@ -51,7 +51,7 @@ class CoreFiles(BankService):
         for it.
         """
         from archivist.lessons.file_words import VOUCH_HINT
-        from archivist.lessons.quarantine import suspicion
+        from archivist.lessons.risky_text import suspicion
 
         which = core.section_of(section, core.GUARDED)
         block = Block(section=which, role=core.validate_role(role), updated=self._bank.now())

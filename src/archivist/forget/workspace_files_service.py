@@ -13,7 +13,7 @@ from archivist.forget.files_service import count_in_file
 from archivist.forget.receipt import ErasureLocation
 from archivist.paths import as_text
 from archivist.workspace.learnings import lines_of, parse_entries
-from archivist.workspace.skills_service import CLIENT_FOLDERS, FILE_NAME, saving_agent
+from archivist.workspace.skill_files import CLIENT_FOLDERS, FILE_NAME, saving_agent
 
 if TYPE_CHECKING:
     from archivist.bank import Bank

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from archivist.cold_start import lazy_pattern
-from archivist.lessons.quarantine import plain_letters, suspicion
+from archivist.lessons.risky_text import plain_letters, suspicion
 from archivist.reading import risk_tables as tables
 from archivist.reading.command_risks import find_commands, spell_plainly
 from archivist.reading.command_words import program_name

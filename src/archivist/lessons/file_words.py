@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, Verb
 from archivist.lessons.agent_words import order_suspicion
-from archivist.lessons.quarantine import is_plain_name, suspicion
+from archivist.lessons.risky_text import is_plain_name, suspicion
 from archivist.records.layers import FILE_SOURCE
 from archivist.records.words import ActorKind
 

@@ -189,7 +189,7 @@ def reflect(
     """
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
-    from archivist.lessons.quarantine import suspicion
+    from archivist.lessons.risky_text import suspicion
     from archivist.reading.run import read_run
     from archivist.reflect.miners import mine_candidates
     from archivist.reflect.summary import Background, summarise_run
@@ -287,7 +287,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
         return why, True
     if not rules.enabled:
         return why, False
-    from archivist.lessons.quarantine import suspicion
+    from archivist.lessons.risky_text import suspicion
     from archivist.reading.run import read_run
 
     # The failures are stored all the same, so that later runs can see a pattern.
@@ -399,7 +399,7 @@ def notes_of(episode: Episode) -> dict[str, Any]:
 
 def _typed_requests(reading: RunReading) -> list[list[str]]:
     """Return what the user asked for; a later run that hears it again tells it, so nothing suspicious."""
-    from archivist.lessons.quarantine import suspicion
+    from archivist.lessons.risky_text import suspicion
     from archivist.reflect.miners.wishes import find_typed_requests
     from archivist.reflect.requests import REQUEST, RULE
 

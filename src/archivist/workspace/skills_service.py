@@ -20,10 +20,10 @@ from archivist.workspace import front_matter
 from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import Topology, require_scope
 from archivist.workspace.links_service import find_way_out
+from archivist.workspace.skill_files import CLIENT_FOLDERS, FILE_NAME, SAVED_BY, metadata_of
 from archivist.workspace.topology import EVERYWHERE, FileKind, WorkspaceScope
 
 FOLDER = "_skills"
-FILE_NAME = "SKILL.md"
 MAX_NAME = 64
 # The fields with a text, and how long it may be.
 _TEXT_FIELDS = {"name": 0, "description": 1024, "license": 0, "compatibility": 500, "allowed-tools": 0}
@@ -31,16 +31,6 @@ FIELDS = (*_TEXT_FIELDS, "metadata")
 # An agent loads the whole body when it follows a skill; longer material belongs into files beside it.
 MAX_BODY_BYTES = 256 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-# Where clients keep the skills of a project, and of a user below the home folder.
-CLIENT_FOLDERS = {
-    ".claude/skills": "claude-code",
-    ".cursor/skills": "cursor",
-    ".codex/skills": "codex",
-    ".agents/skills": "codex",
-    ".gemini/skills": "gemini",
-    ".github/skills": "vscode",
-}
-_SAVED_BY = "saved-by"
 # Claude Code runs such commands when it loads a skill, before anybody reads it.
 _RUN_ON_LOAD = re.compile(r"!`|^[ \t]*(?:`{3,}|~{3,})[ \t]*!", re.MULTILINE)
 _PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
@@ -124,16 +114,6 @@ def compose_skill(text: str, name: str, description: str = "") -> str:
         hint = "--description TEXT adds one" if needs_text else f"the fields are {', '.join(FIELDS)}"
         raise InputError(f"not a portable skill: {'; '.join(problems)}", hint=hint)
     return text if text.endswith("\n") else f"{text}\n"
-
-
-def _metadata(text: str) -> dict[str, object]:
-    given = front_matter.read(text, FILE_NAME).values.get("metadata")
-    return {_SAVED_BY: "", **(given if isinstance(given, dict) else {})}
-
-
-def saving_agent(text: str) -> str:
-    """Return the agent that saved a skill, by its text; nothing for a person's."""
-    return str(_metadata(text)[_SAVED_BY] or "")
 
 
 class SavedSkill(NamedTuple):
@@ -229,14 +209,14 @@ def save_skill(
         if why := agent_suspicion(composed) or grants or runs:
             raise InputError(f"{why}: only a person may save that", hint="ask your user to save it")
         composed = front_matter.edit_fields(
-            composed, {"metadata": {**_metadata(composed), _SAVED_BY: said_by}}, FILE_NAME
+            composed, {"metadata": {**metadata_of(composed), SAVED_BY: said_by}}, FILE_NAME
         )
     path = topology.path_inside(topology.folder(FileKind.DOCUMENT, home) / FOLDER / name / FILE_NAME)
     with explain_os_errors(path):
         before = read_if_any(path)
         if before == composed.encode():
             return SavedSkill(read_skill(composed, topology.name_of(path), home), "unchanged")
-        author = _metadata((before or b"").decode("utf-8", "replace"))[_SAVED_BY]
+        author = metadata_of((before or b"").decode("utf-8", "replace"))[SAVED_BY]
         if before is not None and said_by and author != said_by:
             raise StateError(f"another skill {name!r} in {home} is not yours", hint="choose another name")
         if before is not None and not is_replacing:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.quarantine import suspicion
+from archivist.lessons.risky_text import suspicion
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.quarantine import is_plain_name
+from archivist.lessons.risky_text import is_plain_name
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text

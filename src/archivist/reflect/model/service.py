@@ -20,7 +20,8 @@ from archivist.clock import to_text
 from archivist.errors import AccessError, BudgetError, ConfigError
 from archivist.lessons import gate
 from archivist.lessons.candidate import Candidate, LessonChange
-from archivist.lessons.quarantine import lesson_suspicion, suspicion
+from archivist.lessons.quarantine import lesson_suspicion
+from archivist.lessons.risky_text import suspicion
 from archivist.paths import is_file, spending_file
 from archivist.reading.run import read_run
 from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Lesson, Provenance
