@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.lessons.quarantine import is_plain_name
+from archivist.lessons.risky_text import is_plain_name
 from archivist.reading.command_risks import text_risk
 from archivist.reading.failures import Failure
 from archivist.reading.packages import (
