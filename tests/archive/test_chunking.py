@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -131,3 +133,11 @@ def test_code_too_long_to_stay_whole_keeps_a_fence_around_each_piece(opening: st
     kept = [line for each in code for line in each.text.split("\n") if line.startswith("value_")]
     assert kept == lines
     assert found[-1].text.endswith("After.")
+
+
+def test_a_fence_as_long_as_a_page_is_not_repeated_around_every_letter() -> None:
+    text = f"{'`' * 17_000}\n{'x' * 40_000}\n"
+    begun = time.process_time()
+    pieces = list(chunk_text(text))
+    assert time.process_time() - begun < 2
+    assert len(pieces) < 200

@@ -60,7 +60,7 @@ def test_slips_and_time_outs_are_part_of_a_story(bank: Bank, tmp_path: Path) -> 
     log = agent_log(tmp_path / "s-1.jsonl", [slip, slip, waited, ("make check", "ok", False)])
     story = bank.reflect(bank.runs.capture_file(log).episodes[0].id).account
     assert story.outcome == "Succeeded. At the end `make check` passed."
-    assert story.failed == ("`python -c print(x)` failed: NameError: x", "`make check` timed out once")
+    assert story.failed == ("`python -c print(x)` failed: “NameError: x”", "`make check` timed out once")
     usage = bank.runs.episode("s-1").usage
     assert usage
     assert usage.efficiency == 0.25

@@ -139,7 +139,11 @@ def _split_fence(
     """Yield fenced code in parts within the limit, each in fences of its own."""
     opening, closing = lines[start], f"{fence['indent']}{fence['mark']}"
     is_closed = end - start > 1 and lines[end - 1].strip() == fence["mark"]
-    room = max(1, limit - len(opening) - len(closing) - 2)
+    room = limit - len(opening) - len(closing) - 2
+    if room < limit // 2:
+        # A fence that takes most of a part would be repeated for every few letters.
+        yield from _split_lines(lines, start, end, limit)
+        return
     first, held, size = start, list[str](), 0
     for number in range(start + 1, end - is_closed):
         for part in _split_line(lines[number], room):

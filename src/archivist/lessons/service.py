@@ -223,7 +223,8 @@ class Lessons(BankService):
                 words = summary or first.summary
                 fields = {name: getattr(first, name) for name in (*_SHARED_FIELDS, "repo", "project")}
                 shown = [lesson.evidence for lesson in lessons]
-                cited = [name for each in shown for name in (*each.events, *each.episodes, *each.logs)]
+                entries = writer.records("entry", [name for each in shown for name in each.logs])
+                cited = [*(name for each in shown for name in (*each.events, *each.episodes)), *entries]
                 fields["rule"] = rule or first.rule
                 return self.suggest(words, supersedes=names, evidence=cited[:_MOST_CITED], **fields)
             merged = first

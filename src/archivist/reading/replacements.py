@@ -290,11 +290,7 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         and not (is_repeated and act.purpose != failed.purpose)
         and can_replace(act, failed, failure)
     ]
-    got_further = [
-        act
-        for act in tried
-        if act.failure and act.is_test and act.failure.kind is K.TEST_FAILURE and act.key != failed.key
-    ]
+    got_further = [act for act in tried if _found_fault(act) and act.key != failed.key]
     for acts in ([act for act in tried if has_worked(act)], got_further):
         best: ToolCall | None = None
         highest = 0.0

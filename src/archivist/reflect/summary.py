@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from archivist.capture.recorder import task_of
 from archivist.cold_start import lazy_pattern
+from archivist.lessons.risky_text import suspicion
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import step_purpose
 from archivist.reading.remedies import RemedyKind
@@ -372,7 +373,7 @@ def _turning_points(reading: RunReading, checks: dict[str, _Check]) -> Iterator[
             lines["install"] = f"{format_list([*names])} had to be installed: {code(cure.remedy.text)}"
         elif cure.remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):
             command = mask_command(call_text(act))
-            why = f" ({_quote_line(met.failure.line)})" if _quote_line(met.failure.line) else ""
+            why = f" (“{quoted}”)" if (quoted := _quote_line(met.failure.line)) else ""
             if is_informative(command):
                 lines.setdefault(advice(cure.remedy), f"{code(command)} failed{why}: {advice(cure.remedy)}")
     yield from lines.values()
@@ -395,8 +396,8 @@ def _count_failures(failing: Sequence[ToolCall]) -> str:
 
 
 def _quote_line(line: str) -> str:
-    """Return an error as a person would quote it, or nothing if it says nothing."""
-    return quote_error(line, _SHORT_QUOTE).rstrip(":") if is_telling(line) else ""
+    """Return an error as a person would quote it, or nothing if it says nothing or speaks to its reader."""
+    return quote_error(line, _SHORT_QUOTE).rstrip(":") if is_telling(line) and not suspicion(line) else ""
 
 
 def _edited_files(calls: Sequence[ToolCall]) -> list[str]:
@@ -503,7 +504,8 @@ def _unsolved_failures(reading: RunReading, checks: dict[str, _Check]) -> Iterat
         counts = reading.attempts.get(call.purpose)
         command = mask_command(call_text(call))
         if call.failure and counts and not counts.ok and is_informative(command):
-            yield f"{code(command)} failed: {quote_error(call.failure.line)}"
+            quoted = _quote_line(call.failure.line)
+            yield f"{code(command)} failed: “{quoted}”" if quoted else f"{code(command)} failed"
 
 
 def _passing_failures(reading: RunReading) -> Iterator[str]:

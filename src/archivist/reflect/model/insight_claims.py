@@ -8,7 +8,7 @@ says of an issue must agree with the last report about that issue.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from archivist.cold_start import lazy_pattern
@@ -24,12 +24,12 @@ _LEAST_ENTRIES = 2
 _MOST_ADDENDS = 6
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?;])\s+")
 _COUNTED = lazy_pattern(r"(?<![\w.#])(\d+) ([^\W\d_]{3,})")
-_CAUSED = lazy_pattern(
-    r"([^.;:!?]{3,200}?)\b(?:because(?: of)?|due to|caused by|c[ao]mes? from)\b([^.;:!?]{3,200})",
-    re.IGNORECASE,
-)
+_CAUSED = lazy_pattern(r"\b(?:because(?: of)?|due to|caused by|c[ao]mes? from)\b", re.IGNORECASE)
+_CLAUSE_END = lazy_pattern(r"[.;:!?]")
+_REACH = 200
 _DONE_TO = lazy_pattern(
-    r"\b([\w-]+) (?:was|were|is|are|has been|have been|got) (?:\w+ly )?(\w{2,}(?:ed|en))\b", re.IGNORECASE
+    r"(?<![\w-])([\w-]{1,60}) (?:was|were|is|are|has been|have been|got) (?:\w+ly )?(\w{2,}(?:ed|en))\b",
+    re.IGNORECASE,
 )
 _PERSONS = frozenset((
     "admin", "person", "people", "customer", "user", "team", "vendor", "supplier", "engineer", "manager",
@@ -78,7 +78,7 @@ def verify_insight(
         raise ClaimError(DropReason.UNSUPPORTED)
     if suspicion(claim.title, claim.content) or _unshown_fate(text, texts, (entry.role for entry in cited)):
         raise ClaimError(DropReason.UNSUPPORTED)
-    if not all(_is_linked(effect, cause, texts) for effect, cause in _CAUSED.findall(text)):
+    if not all(_is_linked(effect, cause, texts) for effect, cause in _causes_in(text)):
         raise ClaimError(DropReason.UNCAUSED)
     if any(_is_denied(sentence, issue_signs) for sentence in _SENTENCE_END.split(text)):
         raise ClaimError(DropReason.CONTRADICTED)
@@ -106,6 +106,13 @@ def _unshown_fate(text: str, texts: Sequence[str], roles: Iterable[str]) -> bool
         and not holds_form(whole, done.casefold())
         for who, done in _DONE_TO.findall(text)
     )
+
+
+def _causes_in(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what a text says to have happened, and because of what, up to the ends of the clause."""
+    for found in _CAUSED.finditer(text):
+        before, after = text[max(0, found.start() - _REACH) : found.start()], text[found.end() :][:_REACH]
+        yield _CLAUSE_END.split(before)[-1], _CLAUSE_END.split(after)[0]
 
 
 def _is_linked(effect: str, cause: str, texts: Sequence[str]) -> bool:
