@@ -43,7 +43,8 @@ _CLAUSE_END = lazy_pattern(
     r"[.;!?](?:\s|$)|(?<!\buse)(?<!\brun)(?<!\btry)(?<!\bfirst)(?<!\bthen)(?<!\binstead):(?:\s|$)",
     re.IGNORECASE,
 )
-_REMOVES_FILES = lazy_pattern(r"\brm\s(?:[^\n;&|]{0,200}[\s/])?(?:tmp|temp|logs?)(?:/\*?)?(?:\s|$)")
+# What lies in such a folder may be there for a reason, though programs write to it.
+_KEPT_FOLDERS = frozenset(("tmp", "temp", "log", "logs"))
 # How far back the word that decides may be.
 _REACH = 160
 # What is said of a command behind it: that it fails, or does not help.
@@ -144,13 +145,13 @@ def advised_code(text: str) -> list[str]:
 
 
 def destroys(command: str) -> bool:
-    """Say whether a command that a claim advises can destroy work or data.
-
-    Of a folder that a build makes again nothing is lost; what lies in `tmp` may be there for a reason.
-    """
+    """Say whether a command that a claim advises can destroy work or data."""
     from archivist.reading.remedies import is_destructive
+    from archivist.reading.shell import parse
 
-    return is_destructive(command) or _REMOVES_FILES.search(command) is not None
+    removed = (argument for step in parse(command) if step.program == "rm" for argument in step.arguments)
+    names = {path.rstrip("/*").rsplit("/", 1)[-1] for path in removed}
+    return is_destructive(command) or not names.isdisjoint(_KEPT_FOLDERS)
 
 
 def unshown_cause(text: str, texts: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ says of an issue must agree with the last report about that issue.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from archivist.cold_start import lazy_pattern
@@ -24,11 +24,10 @@ _LEAST_ENTRIES = 2
 _MOST_ADDENDS = 6
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?;])\s+")
 _COUNTED = lazy_pattern(r"(?<![\w.#])(\d+) ([^\W\d_]{3,})")
-_CAUSED = lazy_pattern(r"\b(?:because(?: of)?|due to|caused by|c[ao]mes? from)\b", re.IGNORECASE)
 _CLAUSE_END = lazy_pattern(r"[.;:!?]")
-_REACH = 200
+_CAUSED = lazy_pattern(r"\b(?:because(?: of)?|due to|caused by|c[ao]mes? from)\b", re.IGNORECASE)
 _DONE_TO = lazy_pattern(
-    r"(?<![\w-])([\w-]{1,60}) (?:was|were|is|are|has been|have been|got) (?:\w+ly )?(\w{2,}(?:ed|en))\b",
+    r"(?<![\w-])([\w-]{1,30}) (?:was|were|is|are|has been|have been|got) (?:\w{1,20}ly )?(\w{2,20}e[dn])\b",
     re.IGNORECASE,
 )
 _PERSONS = frozenset((
@@ -78,7 +77,8 @@ def verify_insight(
         raise ClaimError(DropReason.UNSUPPORTED)
     if suspicion(claim.title, claim.content) or _unshown_fate(text, texts, (entry.role for entry in cited)):
         raise ClaimError(DropReason.UNSUPPORTED)
-    if not all(_is_linked(effect, cause, texts) for effect, cause in _causes_in(text)):
+    causes = (_CAUSED.split(clause, 1) for clause in _CLAUSE_END.split(text))
+    if not all(_is_linked(*parts, texts=texts) for parts in causes if len(parts) > 1):
         raise ClaimError(DropReason.UNCAUSED)
     if any(_is_denied(sentence, issue_signs) for sentence in _SENTENCE_END.split(text)):
         raise ClaimError(DropReason.CONTRADICTED)
@@ -108,14 +108,7 @@ def _unshown_fate(text: str, texts: Sequence[str], roles: Iterable[str]) -> bool
     )
 
 
-def _causes_in(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what a text says to have happened, and because of what, up to the ends of the clause."""
-    for found in _CAUSED.finditer(text):
-        before, after = text[max(0, found.start() - _REACH) : found.start()], text[found.end() :][:_REACH]
-        yield _CLAUSE_END.split(before)[-1], _CLAUSE_END.split(after)[0]
-
-
-def _is_linked(effect: str, cause: str, texts: Sequence[str]) -> bool:
+def _is_linked(effect: str, cause: str, *, texts: Sequence[str]) -> bool:
     """Say whether one text has words of a cause and of its effect: that both happened links nothing."""
     causes, effects = content_words(cause), content_words(effect)
     if not causes or not effects:

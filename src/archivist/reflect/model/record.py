@@ -37,7 +37,7 @@ _TELLING = lazy_pattern(
 )
 # What a harness adds to an output for its own model: it is no word of the program.
 _REMINDER = lazy_pattern(
-    r"<(system-reminder)>.*?(?:</\1>|\Z)|^[ \t]{0,8}(?:REMINDER|IMPORTANT): You (?:MUST|SHOULD)\b[^\n]*",
+    r"<(system-reminder)>.*?(?:</\1>|\Z)|^[ \t]{0,20}(?:REMINDER|IMPORTANT): You (?:MUST|SHOULD)\b[^\n]*",
     re.DOTALL | re.MULTILINE,
 )
 _OPEN, _CLOSE = "<record>", "</record>"
