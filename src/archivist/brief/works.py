@@ -143,7 +143,7 @@ class FailingCall(NamedTuple):
 class FailingRun(NamedTuple):
     """The failures that a run noted, its client, and as tags the calls that went well in each run since."""
 
-    failures: "NotedRun"
+    failures: Sequence[Mapping[str, Any]]
     provider: str = ""
     well_since: Sequence[frozenset[str]] = ()
 
