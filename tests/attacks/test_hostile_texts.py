@@ -43,6 +43,7 @@ LOOKING = {
     "workspace learnings": "workspace learnings",
     "workspace lint": "workspace lint",
     "workspace migrate": "workspace migrate",
+    "workspace archive": "workspace archive",
     "workspace hot promote": "workspace hot promote decisions.md:1 --file team",
     "workspace hot demote": "workspace hot demote team.md:1 --to w",
     "workspace init": "workspace init w",

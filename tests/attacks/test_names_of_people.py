@@ -11,7 +11,7 @@ from archivist.records import Actor
 @pytest.mark.parametrize(
     ("actor", "person"),
     [
-        ("human:Ada", "ada"), ("agent:ada/claude", "ada"), ("agent:ada", ""), ("orchestrator:ada", ""),
+        ("human:Ada", "ada"), ("agent:ada/claude", "ada"), ("agent:ada", ""), ("orchestrator:ada", "ada"),
         ("orchestrator:ada/x", ""), ("human:ada/x", ""), ("archivist:ada", ""), ("human", ""),
     ],
 )  # fmt: skip

@@ -270,6 +270,7 @@ FILES: dict[str, tuple[list[dict[str, Any]], Callable[[Any, Path], object]]] = {
 }
 # What takes no text of its own: it erases by a text, changes by a function, refreshes or shares what is kept.
 WITHOUT_TEXT = {
+    "WorkspaceService.archive",
     "CoreFiles.refresh",
     "Lessons.join_twins",
     "Lessons.waiting",

@@ -59,7 +59,7 @@ def test_the_bank_knows_who_did_what_and_how_it_went(project: tuple[Path, str]) 
         assert {each.agent for each in bank.attempts.query(action="failed")} == {"loader"}
         fact = bank.knowledge.get("convention", "report")
         assert fact is not None
-        assert fact.value == "JSON without trailing commas"
+        assert "use `JSON without trailing commas`. `strict JSON` failed: " in fact.value
         assert {task.state for task in bank.tasks.query()} == {TaskState.DONE}
         assert bank.tasks.get("load north").parent == "report"
         (loader,) = bank.tasks.activity("loader")

@@ -20,12 +20,13 @@ class Actor(Record):
 
     @property
     def person(self) -> str:
-        """Return whose actor it is: `ada` for `human:Ada` and for her `agent:ada/claude`; else nobody's.
+        """Return whose actor it is: `ada` for `human:Ada`, her `orchestrator:ada` and `agent:ada/claude`.
 
-        An agent whose whole name is a person's is not hers: anybody may call an agent so.
+        An agent whose whole name is a person's is nobody's: anybody may call an agent so.
         """
         owner, slash, _ = self.name.partition("/")
-        is_owned = bool(slash) if self.kind is ActorKind.AGENT else self.kind is ActorKind.HUMAN and not slash
+        is_hers = self.kind in (ActorKind.HUMAN, ActorKind.ORCHESTRATOR) and not slash
+        is_owned = bool(slash) if self.kind is ActorKind.AGENT else is_hers
         return owner.casefold() if is_owned else ""
 
     @classmethod

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from archivist.capture.recorder import task_of
 from archivist.cold_start import lazy_pattern
-from archivist.lessons.risky_text import suspicion
+from archivist.lessons.risky_text import borrowed_voice, suspicion
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import step_purpose
 from archivist.reading.remedies import RemedyKind
@@ -397,7 +397,9 @@ def _count_failures(failing: Sequence[ToolCall]) -> str:
 
 def _quote_line(line: str) -> str:
     """Return an error as a person would quote it, or nothing if it says nothing or speaks to its reader."""
-    return quote_error(line, _SHORT_QUOTE).rstrip(":") if is_telling(line) and not suspicion(line) else ""
+    if not is_telling(line) or suspicion(line) or borrowed_voice(line):
+        return ""
+    return quote_error(line, _SHORT_QUOTE).rstrip(":")
 
 
 def _edited_files(calls: Sequence[ToolCall]) -> list[str]:

@@ -40,8 +40,8 @@ def test_the_decorated_agent_does_better_the_second_time() -> None:
     assert lines[0].endswith("It is told: nothing yet")
     assert lines[-2:] == [
         (
-            "Succeeded: Make the checks of toolshed pass. `./checks` failed (checks: error: the"
-            " following arguments are required: --seed): use `./checks --seed 7`."
+            "Succeeded: Make the checks of toolshed pass. `./checks` failed (“checks: error: the"
+            " following arguments are required: --seed”): use `./checks --seed 7`."
         ),
         "Succeeded: Make the checks of toolshed pass. Nothing failed.",
     ]

@@ -94,7 +94,7 @@ MEANINGS = {
     "proposals.expires_days": "days until an open proposal expires",
     "proposals.rule_at_runs": "number of runs with the same failure after which a rule is proposed",
     "proposals.issue_command": "command that opens an issue: the body on stdin, {title} in its arguments",
-    "proposals.issue_when_proposed": "open the issue when a change is proposed, not when it is accepted",
+    "proposals.issue_when_proposed": "open the issue when a change is proposed, whoever proposes it",
     "workspace.roots": "other workspace roots to search, separated by commas",
     "workspace.resources": "folder of overviews and plans, below the root",
     "workspace.learnings": "folder of decisions and lessons, below the root",
