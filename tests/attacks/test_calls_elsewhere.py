@@ -9,6 +9,7 @@ import pytest
 from archivist import Bank
 from archivist.reading.elsewhere import is_elsewhere
 from archivist.records import Episode, Event, EventKind
+from archivist.records.run_words import FOLDER
 from tests.attacks.moving_sessions import failing_build, make_desk, moving_log, told_in
 from tests.e2e.client_homes import make_repository
 
@@ -174,3 +175,20 @@ def test_without_a_known_checkout_what_lies_above_may_be_the_project() -> None:
     for line, is_out in (("cd ../.. && make", False), ("cd /w/other && make", True)):
         event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=line)
         assert is_elsewhere(event, run) is is_out
+
+
+@pytest.mark.req("N5", "N7")
+@pytest.mark.parametrize(
+    ("command", "is_out"),
+    [
+        ("gh run watch 4711 -R evil/evil --exit-status", True),
+        ("gh pr checks 4 --repo=evil/tools", True),
+        ("GH_REPO=evil/evil gh run view 3", True),
+        ("gh run watch 4711 -R acme/shop --exit-status", False),
+        ("gh pr checks 4", False),
+    ],
+)
+def test_what_a_server_says_of_another_repository_is_not_the_projects(command: str, is_out: bool) -> None:
+    call = Event(run="r", seq=0, kind=EventKind.TOOL_CALL, tool="Bash", text=command, target=command)
+    episode = Episode(id="r", project="acme/shop", extra={FOLDER: "/home/u/shop"})
+    assert is_elsewhere(call, episode) is is_out

@@ -132,6 +132,21 @@ def test_two_runs_that_met_a_printed_command_do_not_tell_it(
         "husky install",
         "flutter upgrade",
         "git submodule update --init --recursive --remote",
+        # These send something, leave tests out, or accept what they find.
+        "pytest -q --pastebin all",
+        "./gradlew test --scan",
+        "mvn verify -Dscan",
+        "vite --host",
+        "mvn verify -DskipTests",
+        "gradle build -x test",
+        "npx jest --passWithNoTests",
+        "pytest --deselect tests",
+        "cargo test --no-run",
+        "npx jest -u",
+        "npx playwright test --update-snapshots",
+        "pytest --snapshot-update",
+        "pytest -p evilplugin",
+        "COMPOSER_ALLOW_SUPERUSER=1 npm test",
     ],
 )
 def test_what_lays_programs_outside_or_fetches_newer_code_is_no_advice(form: str, command: str) -> None:

@@ -40,6 +40,11 @@ _CHANGES_SHELL = lazy_pattern(
     r"(?:^|[;&|({]\s?|\bdo |\bthen )(?:source|\.|eval|export|alias|declare|set|shopt|function)\s"
     r"|\(\)\s?\{|\bCDPATH\b"
 )
+# The repository that a call asks its server about, by its name.
+_ON_SERVER = lazy_pattern(
+    r"\b(?:gh|glab)\s[^\n;&|]{0,200}?\s(?:-R\s?|--repo[ =])[\"']?(?:[\w.:/-]{1,120}/)?([\w.-]{1,100})"
+    r"|\bGH_REPO=[\"']?(?:[\w.:/-]{1,120}/)?([\w.-]{1,100})"
+)
 _CLONES = lazy_pattern(
     r"\b(?:(?:git|hg|g[hl](?:ab)? repo|jj git)\s+clone|git\s+submodule\s+add|degit)"
     r"\s(?P<given>[^;&|\n]{1,400})"
@@ -182,7 +187,8 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
     if event.tool.lower() in _OTHER_SHELL:
         return True
     is_command = event.kind is not EventKind.EDIT and is_shell(event.tool)
-    if is_command and _IN_ANY_FOLDER.search(event.text[:_LONGEST_LINE]):
+    line = event.text[:_LONGEST_LINE]
+    if is_command and (_IN_ANY_FOLDER.search(line) or _asks_about_other(line, episode.project)):
         return True
     inside = {
         other[len(top) + 1 :] for other in others for top in tops if _is_below(other, top) and other != top
@@ -200,6 +206,13 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
         is_outside(place, is_installed=bool(_INSTALLED.search(place)) or f"{place}/".startswith(_SYSTEM))
         for place in named_paths(event, folder)
     )
+
+
+def _asks_about_other(line: str, project: str) -> bool:
+    """Say whether a line asks a server about another repository by its name; a fork has the same name."""
+    own = project.rpartition("/")[2].partition("@")[0].lower()
+    named = _ON_SERVER.search(line) if own else None
+    return named is not None and (named[1] or named[2]).lower().removesuffix(".git") != own
 
 
 def _reaches_into(event: Event, path: str) -> bool:

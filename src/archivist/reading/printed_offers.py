@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise, takewhile
 from typing import TypeAlias
 
@@ -107,6 +107,7 @@ _TO_BE_RUN = lazy_pattern(
     r"(?<![\w-])(?:must|should|needs? to|ha(?:s|ve) to) be (?:run|executed|called)\b", re.IGNORECASE
 )
 _SENTENCE_END = lazy_pattern(r"[.;!?]\s")
+_CAPITAL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])|(?<=-D)")
 _LEAD = lazy_pattern(r"\A(?:\w{0,20}(?:error|fatal|warning|hint|note)\b[:\]]?\s{1,3})+", re.IGNORECASE)
 # Marks of a command: an option, a path, an address, a variable, a pipe.
 _COMMAND_MARK = lazy_pattern(r"(?:^|\s)-{1,2}[A-Za-z]|\S[/@:$]\S|[|><$&]|\s\S+\.(?:sh|py|js|rb|pl|cron|db)\b")
@@ -236,6 +237,7 @@ def _find_foreign_commands(text: str, known: Known) -> Iterator[int]:
             program in SUBCOMMANDED | LOOKS
             or program in known
             or (is_quoted and _TASK_NAME.fullmatch(program))
+            or "=" in program
             or _is_far_reaching(" ".join(rest))
         )
         is_command = _COMMAND_MARK.search(command) or (rest and is_program) or program in tables.RUNS_FILES
@@ -317,10 +319,21 @@ def _is_known_verb(given: Sequence[str], words: Collection[str]) -> bool:
 
 def _is_far_reaching(command: str) -> bool:
     """Say whether a part of a command's words ends, empties, sends or forces something."""
-    words = " ".join(up_to_sentence(command.split())).lower()
+    words = up_to_sentence(command.split())
     # An option may be about force, such as `--force-with-lease`; what bypasses a check is known elsewhere.
-    parts = frozenset(_LETTERS.findall(words)) - ({"force"} if command.startswith("-") else frozenset())
-    return not tables.FAR_REACHING.isdisjoint(parts)
+    parts = _parts_of(words) - ({"force"} if command.startswith("-") else frozenset())
+    options = [word for word in words if word.startswith("-") or "=" in word]
+    is_letter = any(word in tables.FAR_REACHING_LETTERS or word.startswith("-D") for word in options)
+    is_flag = not tables.FAR_REACHING_FLAGS.isdisjoint(_parts_of(options))
+    return is_letter or is_flag or not tables.FAR_REACHING.isdisjoint(parts)
+
+
+def _parts_of(words: Iterable[str]) -> frozenset[str]:
+    """Return the parts of words, which marks or capitals part, in small letters."""
+    text = " ".join(words)
+    return frozenset(_LETTERS.findall(text.lower())) | frozenset(
+        _LETTERS.findall(_CAPITAL.sub(" ", text).lower())
+    )
 
 
 def _is_plain_call(program: str, given: Sequence[str]) -> bool:

@@ -547,6 +547,13 @@ FAR_REACHING = _words(
     " unpublish release submit upload push promote force yes approve approval prompts confirm admin prod"
     " production privileged expunge refresh skip zero clear noinput amend autoupdate remote"
 )
+# Parts of options that send something, open it to others, leave tests out or accept what they find.
+FAR_REACHING_FLAGS = _words(
+    "scan pastebin metrics telemetry host share upload report deselect collect pass run no-run snapshot"
+    " snapshots update accept superuser allow insecure unsafe user plugin global"
+)
+# Options in one letter that do so in common tools: they leave out, update, load or define.
+FAR_REACHING_LETTERS = _words("-x -u -p -D")
 GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")
 GIT_OBJECTS = _words(
     ". -A -u origin upstream main master develop HEAD pop apply update pull fetch origin/main"
