@@ -305,5 +305,7 @@ def test_an_account_quotes_what_a_program_printed_and_leaves_out_what_it_orders(
     first, second = (bank.runs.episode(f"r-{at}") for at in range(2))
     assert f"“{said[0]}”" in str(first.extra[NOTES])
     # What is noted of failures is for counting, and is judged before it is told.
-    told = {name: value for name, value in second.extra[NOTES].items() if name != "failures"}
+    notes = second.extra[NOTES]
+    assert isinstance(notes, dict)
+    told = {name: value for name, value in notes.items() if name != "failures"}
     assert said[1] not in f"{second.summary} {told}"
