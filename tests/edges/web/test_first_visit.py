@@ -350,3 +350,40 @@ def test_a_bank_that_was_connected_today_says_when_the_last_session_was(
         shown = client.get("/overview").text
     assert "<strong>Cannot tell yet</strong>" in shown
     assert re.search(r"Last 7 days: connected \d+ \w+ \d{4}; ", shown)
+
+
+def test_a_search_that_fits_only_what_is_no_longer_in_use_says_so(visitor: Visitor) -> None:
+    page = visitor.go("/lessons?q=checks+seed")
+    page.get_by_text("No lesson in use fits.").wait_for()
+    page.get_by_role("link", name="1 lesson that is no longer in use").click()
+    assert "archived" in page.locator("#results").inner_text()
+
+
+def test_facts_of_several_projects_say_which(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path / "new", "--quiet") as served:
+        with Bank.open(served.folder, actor=ADA) as bank:
+            bank.knowledge.put("build", "command", "make all", project="shop")
+            bank.knowledge.put("convention", "imports", "Use bare names")
+        visitor = visit(browser, served)
+        page = visitor.go("/knowledge")
+        assert page.get_by_role("columnheader", name="Project").is_visible()
+        assert page.get_by_role("cell", name="shop", exact=True).is_visible()
+        assert page.get_by_role("cell", name="all", exact=True).is_visible()
+        visitor.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_the_folded_pages_open_in_rows_on_a_narrow_screen(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    with serving(tmp_path / "new", "--quiet") as served:
+        visitor = visit(browser, served)
+        visitor.page.set_viewport_size({"width": width, "height": 800})
+        page = visitor.go("/tasks")
+        tasks, core = (
+            page.get_by_role("link", name=name, exact=True).bounding_box() for name in ("Tasks", "Core")
+        )
+        assert tasks is not None
+        assert core is not None
+        assert tasks["y"] == core["y"]
+        visitor.context.close()

@@ -49,10 +49,13 @@ def _read_query(visit: Visit) -> Query:
 def list_lessons(visit: Visit) -> PageView:
     """List lessons: the most frequent first, or the best answers to a question with their scores."""
     bank, query = visit.bank, _read_query(visit)
-    next_page, scores = "", {}
+    next_page, scores, retired = "", {}, 0
     if query.text:
-        found = bank.recall(query._replace(kinds=("lesson",), limit=PAGE_SIZE))
+        asked = query._replace(kinds=("lesson",), limit=PAGE_SIZE)
+        found = bank.recall(asked)
         scores = {hit.id: hit_view(hit) for hit in found.hits}
+        if not scores and not visit.query.get("status"):
+            retired = len(bank.recall(asked._replace(statuses=tuple(Status))).hits)
         lessons = bank.lessons.get_many(scores)
     else:
         lessons = bank.lessons.page(query, after=visit.read_cursor())
@@ -66,6 +69,7 @@ def list_lessons(visit: Visit) -> PageView:
         {
             "lessons": lesson_views(bank, lessons),
             "scores": scores,
+            "retired": retired,
             "next_page": next_page,
             "projects": bank.runs.projects(),
             "filters": {name: list(words) for name, words in _FILTERS.items()},

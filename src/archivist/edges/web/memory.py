@@ -42,6 +42,7 @@ def knowledge(visit: Visit) -> PageView:
         next_page = visit.next_page(found, BY_NAME)
     content = {
         "facts": [views.table_view(fact) for fact in found[:PAGE_SIZE]],
+        "has_projects": any(fact.project for fact in found),
         "next_page": next_page,
         "conflicts": [
             {**views.conflict_view(each), "version": digest_of(each.kept, each.lost)}
