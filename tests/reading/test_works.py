@@ -126,7 +126,7 @@ def _works(*calls: dict[str, Any], **extra: Any) -> list[list[str | int]]:
 @pytest.mark.parametrize(
     ("command", "output", "code", "counted"),
     [
-        ("npm test", "Tests: 3 passed, 3 total", 0, [1, 0, 1]),
+        ("npm test", "Tests: 3 passed, 3 total", 0, [1, 0, 1, 3]),
         ("npm test", "FAIL src/a.test.ts\n  ● adds\n    expect(received).toBe(expected)", 1, [1, 0, 0]),
         (
             "pytest",
@@ -161,7 +161,7 @@ def test_what_says_nothing_about_a_command_is_not_counted() -> None:
     assert _works({"text": "npm test", "extra": {"timed_out": True}}) == []
     assert _works({"text": "npm test", "extra": {"result_missing": True}}) == []
     assert _works({"text": "npm test || npm run test", "output": "ok, 3 passed"}) == [
-        ["test", "npm test", "", 1, 0, 1]
+        ["test", "npm test", "", 1, 0, 1, 3]
     ]
     missing = "ModuleNotFoundError: No module named 'requests'"
     assert _works({"text": "pytest", "output": missing, "exit_code": 1}) == []

@@ -85,7 +85,9 @@ def describe_recovery(
         for key, failure in each.items()
         if key in keys and _is_about(subject, failure.get("subjects"))
     ]
-    worked = _describe_remedies(met, subject, quarantined)
+    worked = _describe_remedies(met, subject, quarantined) or _describe_remedies(
+        _proven_guesses(noted, keys), subject, quarantined
+    )
     advised = [(lesson, advice) for lesson in lessons if (advice := _advice(lesson))]
     if not worked and not advised:
         return RenderedBrief("", ())
@@ -99,6 +101,17 @@ def describe_recovery(
         met_in = f"met in {_count_runs(len(lesson.runs))}"
         lines.append(f"- advised by {lesson.short_id}{brought}, {met_in}: {advice}")
     return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in lessons))
+
+
+def _proven_guesses(noted: Sequence[Any], keys: Collection[str]) -> list[Mapping[str, Any]]:
+    """Return what may have overcome a failure, noted by its remedy, where two runs did the same."""
+    families = {failure_family(key) for key in keys}
+    repos = {key.partition("|")[0] for key in keys}
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for key, failure in (item for each in noted if isinstance(each, Mapping) for item in each.items()):
+        if key.partition("|")[0] in repos and not families.isdisjoint(failure.get("of") or ()):
+            found.setdefault(key, []).append(failure)
+    return [failure for those in found.values() if len(those) > 1 for failure in those]
 
 
 def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantined: str) -> tuple[str, ...]:

@@ -113,15 +113,17 @@ def _guideline(each: BriefedLesson) -> str:
         # A mined summary that was cut lacks what to do; its rule repeats what it says of the failure.
         action = rule.partition(" THEN ")[2] if lesson.signature and text.endswith("…") else ""
         text = f"{text.rstrip('….')}: {action}" if action else f"{text.rstrip('.')}. {rule}"
-    seen = f"asked in {lesson.frequency} runs" if lesson.type == "preference" else f"seen {lesson.frequency}x"
+    # Ageing decides what is told; that runs met it stays true.
+    count = max(lesson.frequency, len(lesson.runs))
+    seen = f"asked in {count} runs" if lesson.type == "preference" else f"seen {count}x"
     # What the user often asks for is counted one by one in its own words.
-    marks = [] if lesson.is_request else ["seen once" if lesson.frequency <= 1 else seen]
-    if lesson.provenance is Provenance.TYPED and lesson.frequency <= 1:
+    marks = [] if lesson.is_request else ["seen once" if count <= 1 else seen]
+    if lesson.provenance is Provenance.TYPED and count <= 1:
         marks = ["said by the user"]
-    if (count := _WORKED_IN.search(text)) and text.endswith(")"):
+    if (worked := _WORKED_IN.search(text)) and text.endswith(")"):
         # The summary says how often its remedy worked; that stands with the other counts.
-        marks.append(f"worked in {text[count.end() : -1]}")
-        text = text[: count.start()]
+        marks.append(f"worked in {text[worked.end() : -1]}")
+        text = text[: worked.start()]
     marks += [f"found by {lesson.origin or 'a reviewer'}"] if is_quoted else []
     marks += [*([each.mark] if each.mark else []), *source_marks(lesson)]
     return f"{text} ({', '.join(marks)})" if marks else text

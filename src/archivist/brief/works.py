@@ -26,6 +26,9 @@ _LEAST_RUNS = 2
 _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
 _OFTEN_PASSED = 0.75
+# A call that runs more of so many tests runs them all.
+_PART = 0.75
+_MANY_TESTS = 8
 _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
@@ -53,6 +56,11 @@ _LONGEST_FAILING = 300
 _EDITS = "edit_not_applied"
 _USED_WRONGLY = "usage"
 _EDIT_ADVICE = "read the lines again right before"
+# What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
+_SLIPS = {
+    "tabs": ("wrong number of tabs", "`sed -n 1,9l FILE` shows them"),
+    "spaces": ("wrong indentation", "copy the spaces that begin each line"),
+}
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
 _OUTAGE = "network:"
@@ -108,7 +116,7 @@ class WorkingCommand(NamedTuple):
         return shown
 
     def describe(self, *, is_counted: bool = False) -> str:
-        """Return what a line says of it: how often it passed, what it often finds."""
+        """Return what a line says of it: how often it passed, what it found."""
         place = f" in `{self.folder}/`" if self.folder else ""
         # A run counts if the command passed in it once, as it mostly does in the end.
         is_rare = self.passed < _OFTEN_PASSED * self.tried
@@ -116,7 +124,7 @@ class WorkingCommand(NamedTuple):
         passed = f"{only}{self.passed}" if self.passed else "none"
         notes = [f"passed in {passed} of {self.tried} runs"] if is_counted or is_rare else []
         errors = ", ".join(error if _is_code(error) else f"“{error}”" for error in self.errors)
-        notes += [f"often finds {errors}"] if errors else []
+        notes += [f"found {errors} in {self.found_in} of {self.tried} runs"] if errors else []
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
@@ -337,10 +345,20 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
         is_of_other = is_edit and runs[0].provider not in {runs[run].provider for run in of_runs}
         is_over = sum(_tag_of(name) in well for well in runs[min(of_runs)].well_since) >= _OVERCOME
         if len(of_runs) >= _LEAST_FAILING and not is_of_other and not is_over:
-            advice = _EDIT_ADVICE if is_edit else ""
-            cause = error + _refused_words(of_runs.values())
+            slip = _common_slip(of_runs.values()) if is_edit else None
+            cause, advice = slip or (
+                error + _refused_words(of_runs.values()),
+                _EDIT_ADVICE if is_edit else "",
+            )
             found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
+
+
+def _common_slip(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> tuple[str, str] | None:
+    """Return what half of the runs at least got wrong in their edits, and what avoids it; else nothing."""
+    slips = [{slip for entry in entries for slip in entry.get("subjects") or ()} for entries in runs]
+    slip, count = next(iter(Counter(each for of_run in slips for each in of_run).most_common(1)), ("", 0))
+    return _SLIPS.get(slip) if 2 * count >= len(slips) else None
 
 
 def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
@@ -450,11 +468,20 @@ def select_commands(
 ) -> tuple[WorkingCommand, ...]:
     """Choose from what each run noted, the latest run first; `names` are those of the runs."""
     tries: dict[tuple[str, str, str], dict[int, tuple[int, int, int]]] = {}
+    whole = 0
+    parts: dict[str, int] = {}
     for age, noted in enumerate(runs):
         for purpose, command, folder, ran, failed, *passed in noted:
             of_runs = tries.setdefault((purpose, command, folder), {})
             before = of_runs.get(age, (0, 0, 0))
-            of_runs[age] = before[0] + ran, before[1] + failed, before[2] + sum(passed)
+            of_runs[age] = before[0] + ran, before[1] + failed, before[2] + sum(passed[:1])
+            tests = sum(passed[1:])
+            whole = max(whole, tests)
+            if purpose == "one test":
+                parts[command] = max(parts.get(command, 0), tests)
+    # A way to run one test that runs them all does not choose any.
+    all_of_them = {command for command, tests in parts.items() if tests > _PART * whole >= _MANY_TESTS}
+    tries = {name: of_runs for name, of_runs in tries.items() if name[1] not in all_of_them}
     # Where a call for a purpose could not run, the right one is worth a word.
     missed = {
         purpose

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import commands
@@ -37,6 +38,7 @@ _LIKE_AN_ERROR = lazy_pattern(r"(?i)error|fail|cannot|unable|not found|denied|wa
 _NUMBER = lazy_pattern(r"\d+")
 _NOISE_CHARACTERS = 16_000
 _NOISE_LINES = 400
+_MOST_NOISE = 12
 _RESTORING = ("checkout", "restore", "stash", "reset")
 # Rules compare the steps of calls with each other; nobody writes a line of more, but a log may hold one.
 _MOST_STEPS = 60
@@ -111,8 +113,14 @@ class ToolCall:
         return commands.run_scripts(self.steps)
 
 
-def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
-    """Understand every tool call of a run, in order."""
+def read_tool_calls(
+    events: Sequence[Event], known_noise: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> list[ToolCall]:
+    """Understand every tool call of a run, in order.
+
+    `known_noise` has the lines that look like errors and that calls of earlier runs printed which succeeded,
+    by the calls' purpose.
+    """
     # A command that still ran when its call returned is read where a later call brings its end.
     made = [
         event
@@ -124,6 +132,8 @@ def read_tool_calls(events: Sequence[Event]) -> list[ToolCall]:
     calls: list[ToolCall] = []
     scripts: dict[str, tuple[FileEdit, ...]] = {}
     noise = _harmless_lines(made)
+    for purpose, lines in known_noise.items():
+        noise.setdefault(purpose, set()).update(lines)
     for event in made:
         act = _read_tool_call(event, len(calls))
         if act.failure and _without_numbers(act.failure.line) in noise.get(act.purpose, ()):
@@ -152,11 +162,23 @@ def _harmless_lines(events: Sequence[Event]) -> dict[str, set[str]]:
             continue
         steps = parse(event.text)
         main = commands.main_step(steps) if commands.ends_with_own_status(steps) else None
-        lines = event.output[-_NOISE_CHARACTERS:].splitlines() if main else []
-        told = {_without_numbers(line) for line in lines[-_NOISE_LINES:] if _LIKE_AN_ERROR.search(line)}
-        if main and told:
+        if main and (told := _error_lines(event.output)):
             found.setdefault(commands.step_purpose(main), set()).update(told)
     return found
+
+
+def _error_lines(output: str) -> dict[str, None]:
+    lines = output[-_NOISE_CHARACTERS:].splitlines()[-_NOISE_LINES:]
+    return dict.fromkeys(_without_numbers(line) for line in lines if _LIKE_AN_ERROR.search(line))
+
+
+def test_noise(calls: Sequence[ToolCall]) -> dict[str, list[str]]:
+    """Return what passing tests of a run printed that looks like an error, for the reading of later runs."""
+    found: dict[str, dict[str, None]] = {}
+    for act in calls:
+        if act.is_test and act.event.exit_code == 0 and commands.ends_with_own_status(act.steps):
+            found.setdefault(act.purpose, {}).update(_error_lines(act.event.output))
+    return {purpose: list(lines)[:_MOST_NOISE] for purpose, lines in found.items() if lines}
 
 
 def _without_noise(event: Event, noise: set[str]) -> Event:

@@ -12,7 +12,7 @@ from operator import ne
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading.calls import ToolCall, read_tool_calls
+from archivist.reading.calls import ToolCall, read_tool_calls, test_noise
 from archivist.reading.checker_rules import find_broken_rules
 from archivist.reading.commands import is_help, is_preparation, own_scripts, step_purpose
 from archivist.reading.cures import (
@@ -36,6 +36,7 @@ from archivist.reading.rules import CLASSES
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.signatures import clean_output, says_more
+from archivist.reading.slips import indentation_slip
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -98,6 +99,10 @@ _SOURCE_FILE = lazy_pattern(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
 # An import by a path is of the project's own code.
+# The file that asks for a missing module, in a folder of the project that holds nothing of its own.
+_ASKED_IN_SCRATCH = lazy_pattern(
+    r"\b(?:from|in|required by|imported by):? ['\"]?(?:[^\s'\"]{1,300}/)?\.?(?:tmp|temp|cache)/[^\s'\"]"
+)
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
 # What failed, and the number of the call that overcame it.
@@ -153,12 +158,16 @@ class RunReading:
 
 
 def read_run(
-    episode: Episode, events: Sequence[Event], *, suspicion: Callable[..., str] | None = None
+    episode: Episode,
+    events: Sequence[Event],
+    *,
+    suspicion: Callable[..., str] | None = None,
+    earlier: Sequence[Mapping[str, Any]] = (),
 ) -> RunReading:
     """Read a run's events as failures with their remedies, attempts, edits and what the user said.
 
     `suspicion` returns why texts must not be shown without approval. Without it the digest lists no cures,
-    since those are shown to later runs as they are.
+    since those are shown to later runs as they are. `earlier` are the digests of the project's runs before.
     """
     # What was done elsewhere, maybe in a stranger's repository, teaches nothing about this project.
     events = without_elsewhere(events, episode)
@@ -178,7 +187,10 @@ def read_run(
             else event
             for event in events
         ]
-    calls = read_tool_calls(events)
+    noise: dict[str, set[str]] = {}
+    for purpose, lines in (item for notes in earlier for item in (notes.get("noise") or {}).items()):
+        noise.setdefault(purpose, set()).update(lines)
+    calls = read_tool_calls(events, noise)
     works = count_commands(calls, written, episode)
     user_messages = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "user"]
     examined = _examined_calls(calls)
@@ -240,6 +252,8 @@ def _observe_failures(
     changed, made = [edit.file for edit in changes], [edit.file for edit in changes if edit.is_whole]
     for act in calls:
         failure = act.failure if not _is_expected(calls, act, changed, made) else None
+        if failure and failure.kind is K.EDIT_NOT_APPLIED:
+            failure = failure._replace(subject=indentation_slip(calls, act) or failure.subject)
         if failure is None or _was_broken_by_run(calls, act):
             is_fleeting, cure, is_lesson = False, None, False
         else:
@@ -290,6 +304,8 @@ def _is_expected(
     failure = act.failure
     if failure is None:
         return False
+    if _is_of_scratch(failure):
+        return True
     if failure.kind in _NAMING_KINDS:
         # A test that is written first fails on code that does not exist yet.
         return is_being_written(failure.line, failure.subject, changed, made)
@@ -297,6 +313,11 @@ def _is_expected(
         return _is_there(calls, act, failure.subject)
     # How a program is used is asked in many ways, until one answers.
     return failure.kind in _ASKED_KINDS and is_help(act.event.text)
+
+
+def _is_of_scratch(failure: Failure) -> bool:
+    """Say whether a file that a tool left in the project lacks a module: the project does not."""
+    return failure.kind in (K.MISSING_MODULE, K.IMPORT_ERROR) and bool(_ASKED_IN_SCRATCH.search(failure.line))
 
 
 def _is_there(calls: Sequence[ToolCall], failed: ToolCall, name: str) -> bool:
@@ -332,7 +353,9 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
     found: list[ObservedFailure] = []
     for act in calls:
         failure = act.failure
-        if failure is None or failure.kind not in _FINDINGS or not (step := _failing_check(act, failure)):
+        if failure is None or failure.kind not in _FINDINGS or _is_of_scratch(failure):
+            continue
+        if not (step := _failing_check(act, failure)):
             continue
         cure = find_cure(calls, act.at)
         steps = split_steps(cure.remedy) if cure and cure.remedy.way is RemedyKind.STEP else []
@@ -553,6 +576,8 @@ def _digest(
         # Told to later runs as they are, like cures.
         "works": [each for each in works if suspicion is not None and not suspicion(str(each[1]), "")],
         "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
+        # Never told: only compared with what later runs print.
+        "noise": test_noise(reading.acts),
         "thrashed": sorted(thrashed_files(reading)),
         # Told to later runs as they are, so names that order something are left out.
         "edited": [
@@ -593,6 +618,9 @@ def digest_failure(
         # What a checker still finds in the end is what no automatic fix mends.
         broken = find_broken_rules(clean_output(those[-1].act.event.output))
         errors = [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
+    # What a remedy was a guess for, so that it is found from its failure.
+    is_remedy = first.key.partition("|")[2].startswith(f"{K.REMEDY}:")
+    guessed_for = list(dict.fromkeys(met.act.key for met in those))[:4] if is_remedy else []
     # Judged whole: what is cut off may be what makes it suspicious.
     lines = " ".join(dict.fromkeys(met.failure.line for met in those[:_MOST_JUDGED]))
     return {
@@ -603,6 +631,7 @@ def digest_failure(
         # What is told to fail is told in words of ours: a program may choose all others.
         "class": next((met.failure.signature.error for met in those if _is_class(met)), ""),
         "n": len(those),
+        **({"of": guessed_for} if guessed_for else {}),
         "events": [met.act.event.id for met in those[:2]]
         + [act.event.id for met in those[:2] if met.cure for act in met.cure.acts[:2]],
         "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],

@@ -184,7 +184,7 @@ def quote_error(line: str, longest: int = _LONGEST_QUOTE) -> str:
     line = without_installs(_LOCATION.sub("", line))
     for _ in range(3):
         line = _PREFIX.sub("", line)
-    line = re.sub(r"^(?:error|Error|ERROR|fatal): ", "", without_paths(line)).strip()
+    line = re.sub(r"^(?:(?:error|Error|ERROR|fatal):|\d{1,3}\)) ", "", without_paths(line).strip()).strip()
     if len(line) > longest:
         # The end of a message often says what to do: what stands before that is cut instead.
         kind = _ERROR_CLASS.match(line)

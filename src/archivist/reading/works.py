@@ -24,7 +24,8 @@ from archivist.reading.wording import is_scratch
 from archivist.records import Episode
 from archivist.records.run_words import FOLDER, REDACTED
 
-# A purpose, a command, the folder it was run in, how often it ran, could not run, and passed.
+# A purpose, a command, the folder it was run in, how often it ran, could not run, and passed; and how many
+# tests passed at most, as far as it said so.
 CommandCounts: TypeAlias = "list[str | int]"
 # Bounds of what is stored with a run.
 _MOST_COMMANDS = 16
@@ -135,6 +136,11 @@ _REFUSED = lazy_pattern(
     r"|(?:cargo\.toml|go\.mod|package\.json)\b.{0,20} not found"
     r"|could not find .?(?:cargo\.toml|package\.json)"
 )
+# How runners sum up: `45 passing`, `Tests: 45 passed`, `ok. 45 passed`, `pass 45`, `Ran 45 tests`.
+_PASSED_TESTS = lazy_pattern(
+    r"(?i)\b(\d{1,6}) (?:tests? )?(?:pass(?:ing|ed)?)\b|\bpass(?:ed)?:? (\d{1,6})\b|\bran (\d{1,6}) tests?\b"
+)
+_SUMMARY_CHARACTERS = 4_000
 _IN_BACKGROUND = lazy_pattern(
     r"(?i)running (?:in (?:the )?background|with session)|still running|^\[\d+\] \d+\s*$"
 )
@@ -171,11 +177,23 @@ def count_commands(
                 purpose = "one test"
             elif purpose in ("lint", "format") and _FIXES.search(command):
                 purpose = "fix"
-            ran = counts.setdefault((purpose, command, place), [0, 0, 0])
+            ran = counts.setdefault((purpose, command, place), [0, 0, 0, 0])
             ran[not outcome] += 1
             ran[2] += outcome and act.failure is None
+            if "test" in purpose:
+                ran[3] = max(ran[3], _passed_tests(act.event.output))
     often = sorted(counts.items(), key=lambda item: -sum(item[1][:2]))[:_MOST_COMMANDS]
-    return [[*names, *worked] for names, worked in often if not is_destructive(names[1])]
+    return [
+        [*names, *(worked if worked[3] else worked[:3])]
+        for names, worked in often
+        if not is_destructive(names[1])
+    ]
+
+
+def _passed_tests(output: str) -> int:
+    """Return how many tests a call says to have passed; 0 if it does not say."""
+    found = _PASSED_TESTS.finditer(output[-_SUMMARY_CHARACTERS:])
+    return max((int(next(filter(None, each.groups()))) for each in found), default=0)
 
 
 def edited_files(calls: Sequence[ToolCall], episode: Episode) -> list[str]:

@@ -70,7 +70,7 @@ IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Seve
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
 # What later runs are told as it was noted is noted of the user's own runs alone.
-_NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": []}
+_NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": [], "noise": {}}
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 # The runs that an agent reflects on in one call; a statement of SQLite has 32,766 variables at most.
@@ -190,7 +190,6 @@ def reflect(
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
     from archivist.lessons.risky_text import suspicion
-    from archivist.reading.run import read_run
     from archivist.reflect.miners import mine_candidates
     from archivist.reflect.summary import Background, summarise_run
 
@@ -200,7 +199,7 @@ def reflect(
     why = scenario or scenario_of(seen.episode)
     session = seen.episode.session
     bank.announce(messages.REFLECTION_START, run=run, session=session, scenario=why.value)
-    reading = read_run(seen.episode, seen.events, suspicion=suspicion)
+    reading = read_context(seen)
     digest = {**reading.digest, "asked": _typed_requests(reading)}
     candidates = gate.admit_candidates(
         mine_candidates(reading, history_of(seen)),
@@ -221,6 +220,16 @@ def reflect(
     result = Reflection(run, why, story, met, (*found.created, *created), (*found.updated, *updated))
     _announce_result(bank, result, seen.episode)
     return result
+
+
+def read_context(seen: ReflectionContext) -> RunReading:
+    """Read the run of a context, with what the project's runs before it noted."""
+    from archivist.lessons.risky_text import suspicion
+    from archivist.reading.run import read_run
+
+    of_project = (episode for episode in seen.related if episode.project == seen.episode.project)
+    earlier = [notes_of(episode) for episode in of_project] if seen.episode.project else []
+    return read_run(seen.episode, seen.events, suspicion=suspicion, earlier=earlier)
 
 
 def history_of(seen: ReflectionContext) -> RunHistory:
@@ -287,12 +296,9 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
         return why, True
     if not rules.enabled:
         return why, False
-    from archivist.lessons.risky_text import suspicion
-    from archivist.reading.run import read_run
-
     # The failures are stored all the same, so that later runs can see a pattern.
     seen = load_context(bank, run)
-    reading = read_run(seen.episode, seen.events, suspicion=suspicion)
+    reading = read_context(seen)
     digest = to_plain({**reading.digest, "asked": _typed_requests(reading)})
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)

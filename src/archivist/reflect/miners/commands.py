@@ -13,6 +13,7 @@ from archivist.reading.commands import is_display_step
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
+from archivist.reading.slips import SPACES, TABS
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -53,6 +54,11 @@ _REFUSALS = {
     "old text not found": ("text that is not exactly in the file", _EXACT_LINES),
     "old text not unique": ("text that occurs more than once", "give more lines around it"),
     "context not found": ("a patch whose context is not in the file", _EXACT_LINES),
+}
+# What an edit got wrong, as its indentation shows, and what avoids it.
+_SLIPS = {
+    TABS: ("text with the wrong number of tabs", "`sed -n 1,9l FILE` shows the tabs of these lines"),
+    SPACES: ("text with the wrong indentation", "copy the spaces that begin each line"),
 }
 # The miners of the other kinds decide alone whether there is a lesson.
 _RECURRING_KINDS = (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.PROVIDER, K.CRASH, K.OTHER)
@@ -257,7 +263,9 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
         else:
             tool = act.event.tool or failure.signature.program
             unknown = (f"an edit (“{quote_error(case.line, 70)}”)", remedy.text if remedy else "")
-            refused, action = _REFUSALS.get(failure.signature.error, unknown)
+            slip, runs = next(iter(case.subjects.items()), ("", 0))
+            slipped = _SLIPS.get(slip) if 2 * runs >= case.runs else None
+            refused, action = slipped or _REFUSALS.get(failure.signature.error, unknown)
             problem = f"the {tool} tool refuses {refused}"
             summary, rule = problem + (f": {action}" if action else ""), (problem, action)
         found = make_candidate(

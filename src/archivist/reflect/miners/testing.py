@@ -36,6 +36,7 @@ _NOTHING_RUN = lazy_pattern(
 )
 _SHORTEST_QUOTE = 18
 _UNNAMED = "its tests fail"
+_ONE_UNNAMED = "a test fails"
 # A check that fewer runs failed may have failed by chance.
 _OFTEN = 3
 # What a check calls each of its findings.
@@ -81,7 +82,8 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
     for case in material.cases:
         act = case.first.act
         is_cured = any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies)
-        if not case.is_passing_by_itself or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
+        is_chance = case.is_passing_by_itself or _is_never_mended(case)
+        if not is_chance or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
             continue
         # A count of failing tests may be another test each time.
         if not is_telling(case.line):
@@ -108,6 +110,12 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
         yield replace(found, importance=max(found.importance, least))
 
 
+def _is_never_mended(case: Case) -> bool:
+    """Say whether one test fails in one task after the other, and passed once with nothing done."""
+    is_named = case.kind is FailureKind.TEST_FAILURE and bool(case.first.failure.signature.words)
+    return is_named and bool(case.fleeting) and case.tasks >= _OFTEN
+
+
 def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
     """Say which test failure existed before: met in several tasks, or left by a finished run.
 
@@ -127,13 +135,14 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         elif places := [code(folder) for folder in case.places if is_plain_name(folder)]:
             what = f"tests under {format_list(places[:2])} fail"
         else:
-            what = _UNNAMED
+            what = _ONE_UNNAMED if case.kind is FailureKind.TEST_FAILURE else _UNNAMED
         since = (
             "before any change" if case.untouched else "in several runs" if is_sure else "in a finished run"
         )
         because = f" (“{error}”)" if len(error) > _SHORTEST_QUOTE else ""
-        if what == _UNNAMED and not because:
-            # Which test fails, and how, is all that a reader could tell it by.
+        if what == _UNNAMED and (not because or case.kind is FailureKind.OTHER):
+            # Which test fails, and how, is all that a reader could tell it by: a line of no known kind may
+            # stand above any failure.
             continue
         verdict = "not your bug" if is_sure else "likely not your bug"
         if remedy is not None and remedy.text != "edit":

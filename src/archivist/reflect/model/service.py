@@ -23,7 +23,6 @@ from archivist.lessons.candidate import Candidate, LessonChange
 from archivist.lessons.quarantine import lesson_suspicion
 from archivist.lessons.risky_text import suspicion
 from archivist.paths import is_file, spending_file
-from archivist.reading.run import read_run
 from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Lesson, Provenance
 from archivist.records.plain import canonical_json, to_plain
 from archivist.records.words import BY_MODEL, NOTES
@@ -64,7 +63,7 @@ from archivist.reflect.model.questions import (
 )
 from archivist.reflect.model.record import RunRecord, describe_entries, describe_messages, describe_run
 from archivist.reflect.model.verification import EventTexts
-from archivist.reflect.service import history_of, load_context, make_sighting, notes_of
+from archivist.reflect.service import history_of, load_context, make_sighting, notes_of, read_context
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, contains_item, equals
 from archivist.stream.obstacles import read_reports
@@ -233,7 +232,7 @@ class LanguageModel(BankService):
         if problem := self.why_not():
             return ModelReport(run=run, problem=problem, is_unfinished=True)
         seen = load_context(self._bank, run)
-        reading = read_run(seen.episode, seen.events, suspicion=suspicion)
+        reading = read_context(seen)
         material = gather_material(reading, history_of(seen))
         todo = self._open_questions(seen, material)
         with self._conversation(run) as talk:
@@ -384,7 +383,7 @@ class LanguageModel(BankService):
         rules = self._bank.config.model
         for run in runs:
             seen = load_context(self._bank, run)
-            reading = read_run(seen.episode, seen.events, suspicion=suspicion)
+            reading = read_context(seen)
             material = gather_material(reading, history_of(seen))
             total = NOTHING_SPENT
             for question in self._open_questions(seen, material):

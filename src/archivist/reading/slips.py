@@ -1,0 +1,58 @@
+"""Say why an edit was refused: its text differs from the file only in the white space that begins its lines.
+
+A file's lines are known from what the run saw of it: what a read printed, and the texts of other edits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from archivist.cold_start import lazy_pattern
+from archivist.reading.calls import ToolCall
+
+TABS = "tabs"
+SPACES = "spaces"
+# How many calls around a refused edit may have shown the file, and how many lines are compared.
+_REACH = 300
+_MOST_LINES = 2_000
+# How clients number the lines of a file that they print.
+_NUMBERED = lazy_pattern(r"\s{0,8}\d{1,7}(?:→|\t|: |\| ?)")
+# A brace alone stands at many depths.
+_SHORTEST_LINE = 4
+
+
+def indentation_slip(calls: Sequence[ToolCall], refused: ToolCall) -> str:
+    """Return which white space a refused edit got wrong, tabs or spaces; nothing if that was not it."""
+    asked = [line for change in refused.changes for line in change.old.splitlines() if line.strip()]
+    if not asked:
+        return ""
+    shown: dict[str, set[str]] = {}
+    for line in _seen_lines(calls, refused):
+        shown.setdefault(line.strip(), set()).add(line[: len(line) - len(line.lstrip())])
+    if any(line.strip() not in shown for line in asked):
+        return ""
+    wrong = [
+        places
+        for line in asked
+        if len(text := line.strip()) >= _SHORTEST_LINE
+        and line[: len(line) - len(line.lstrip())] not in (places := shown[text])
+    ]
+    if not wrong:
+        return ""
+    return TABS if any("\t" in place for places in wrong for place in places) else SPACES
+
+
+def _seen_lines(calls: Sequence[ToolCall], refused: ToolCall) -> Iterator[str]:
+    """Yield the lines of the file as other calls around the refused one show it."""
+    left = _MOST_LINES
+    for act in calls[max(0, refused.at - _REACH) : refused.at + _REACH]:
+        if left <= 0 or act.has_failed or act.event.target != refused.event.target:
+            continue
+        if act.changes:
+            texts = [text for change in act.changes for text in (change.old, change.new)]
+        else:
+            texts = [act.event.output] if act.is_look else []
+        for line in (line for text in texts for line in text.splitlines()[:left]):
+            number = _NUMBERED.match(line) if not act.changes else None
+            yield line[number.end() :] if number else line
+            left -= 1

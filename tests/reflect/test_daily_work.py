@@ -1,0 +1,155 @@
+"""What runs of daily work show: slips of indentation, noise of passing tests, tests that fail by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from archivist import Bank
+from archivist.recall.query import Query
+from archivist.records import Episode, Event, EventKind, Lesson
+from tests.conftest import START
+
+FILE = "/home/x/shop/src/cart.ts"
+NOISE = "ERROR: Failed parsing extensions of the certificate"
+CHANCE = "passes and fails with nothing changed"
+PROBE = (
+    "  1 failing\n  1) Workspace Probe\n       enables a repository:\n     Error: Timeout of 2000ms exceeded."
+)
+
+
+def _call(command: str, code: int, output: str) -> Event:
+    return Event(run="", seq=0, kind=EventKind.TOOL_CALL, tool="Bash", text=command, target=command,
+                 output=output, exit_code=code)  # fmt: skip
+
+
+def _edit(old: str, *, is_refused: bool = False) -> Event:
+    said = "String to replace not found in file." if is_refused else "The file has been updated."
+    return Event(run="", seq=0, kind=EventKind.EDIT, tool="Edit", text="", target=FILE, output=said,
+                 is_error=is_refused, extra={"old": old, "new": f"{old} "})  # fmt: skip
+
+
+def _learn(bank: Bank, number: int, events: Sequence[Event]) -> None:
+    name, when = f"run-{number}", START + timedelta(hours=number)
+    episode = Episode(id=name, project="shop", task=f"task {number}", provider="claude-code",
+                      started=when, finished=when, extra={"cwd": "/home/x/shop"})  # fmt: skip
+    placed = [replace(event, run=name, seq=seq) for seq, event in enumerate(events)]
+    bank.capture(episode, placed)
+    bank.reflect(name)
+
+
+def _lessons(bank: Bank) -> list[Lesson]:
+    return list(bank.lessons.query(Query(repo="shop", limit=50)))
+
+
+def _brief(bank: Bank) -> str:
+    return bank.brief(repo="shop", fence=False).text
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize(
+    ("given", "right", "told"),
+    [
+        ("\t\tsum(a);\n\t\treturn a;", "\t\t\tsum(a);\n\t\t\treturn a;", "wrong number of tabs"),
+        ("  sum(a);\n  return a;", "    sum(a);\n    return a;", "wrong indentation"),
+        ("sum(b);\nreturn b;", "sum(a);\nreturn a;", "old text not found"),
+    ],
+)
+def test_why_edits_are_refused_is_found_in_the_file_as_the_run_saw_it(
+    bank: Bank, given: str, right: str, told: str
+) -> None:
+    for number in range(3):
+        _learn(bank, number, [_edit(given, is_refused=True), _edit(right)])
+    assert told in _brief(bank)
+
+
+@pytest.mark.req("N1")
+def test_a_line_that_passing_tests_print_too_is_no_failure(bank: Bank) -> None:
+    _learn(bank, 0, [_call("pnpm test", 0, f"{NOISE}\n12 passing")])
+    for number in (1, 2, 3):
+        _learn(bank, number, [_call("pnpm test", 1, f"{NOISE}\nAssertionError: {number} is not 0")])
+    assert not [lesson.summary for lesson in _lessons(bank) if "parsing extensions" in lesson.summary]
+
+
+@pytest.mark.req("N1")
+def test_a_line_of_no_known_kind_does_not_acquit_the_next_run(bank: Bank) -> None:
+    for number in range(4):
+        _learn(bank, number, [_call("pnpm test", 1, f"{NOISE}\nnothing else")])
+    assert not [lesson.summary for lesson in _lessons(bank) if "not your bug" in lesson.summary]
+
+
+@pytest.mark.req("N1")
+def test_a_test_that_fails_in_task_after_task_and_passed_untouched_fails_by_chance(bank: Bank) -> None:
+    _learn(bank, 0, [_call("pnpm test", 1, PROBE), _call("pnpm test", 0, "12 passing")])
+    for number in (1, 2):
+        _learn(
+            bank, number, [_call("pnpm test", 1, PROBE), _edit("a = 1;"), _call("pnpm test", 0, "12 passing")]
+        )
+    told = [lesson.summary for lesson in _lessons(bank) if CHANCE in lesson.summary]
+    because = "“Workspace Probe enables a repository: Error: Timeout of 2000ms exceeded”"
+    assert told == [f"shop: `pnpm test` {CHANCE} ({because}): run it again"]
+
+
+@pytest.mark.req("N1")
+def test_a_way_to_run_one_test_that_runs_them_all_is_not_told(bank: Bank) -> None:
+    for number in range(3):
+        _learn(
+            bank,
+            number,
+            [
+                _call("pnpm test", 0, "50 passing (7s)"),
+                _call('pnpm test -- --grep "Cart"', 0, "50 passing (7s)"),
+                _call("pnpm lint", 0, "no findings"),
+            ],
+        )
+    assert "--grep" not in _brief(bank)
+
+
+@pytest.mark.req("N1")
+def test_a_way_to_run_one_test_that_chooses_it_is_told(bank: Bank) -> None:
+    for number in range(3):
+        _learn(
+            bank,
+            number,
+            [_call("pnpm test", 0, "50 passing (7s)"), _call('pnpm test --grep "Cart"', 0, "6 passing (1s)")],
+        )
+    assert "one test `pnpm test --grep <test>`" in _brief(bank)
+
+
+@pytest.mark.req("N1")
+def test_what_a_folder_of_leftovers_lacks_the_project_does_not_lack(bank: Bank) -> None:
+    missing = "error: Cannot find module 'cheerio' from '/home/x/shop/tmp/clones/other/a.test.ts'"
+    for number in range(3):
+        _learn(bank, number, [_call("bun run test", 1, missing)])
+    assert "cheerio" not in _brief(bank)
+    assert "module not found" not in _brief(bank)
+
+
+@pytest.mark.req("N1", "F6")
+def test_ageing_does_not_change_in_how_many_runs_something_was_seen(bank: Bank) -> None:
+    refused = [
+        _call("shop sync --all", 2, "error: unrecognized arguments: --all"),
+        _call("shop sync", 0, "done"),
+    ]
+    for number in range(4):
+        _learn(bank, number, refused)
+    (lesson,) = [each for each in _lessons(bank) if "--all" in each.summary]
+    for number in range(4, 7):
+        _learn(bank, number, [_call("ls", 0, "a")])
+    for number in range(4, 7):
+        bank.lessons.decay(f"run-{number}")
+    assert "seen 4x" in _brief(bank)
+    assert len(lesson.runs) == 4
+
+
+@pytest.mark.req("A12")
+def test_what_two_runs_did_about_an_error_is_told_at_the_error(bank: Bank) -> None:
+    error = "cat: illegal option -- A\nusage: cat [-belnstuv] [file ...]"
+    for number in range(3):
+        failing = _call(f"sed -n '{number},9p' src/cart.ts | cat -A", 1, error)
+        _learn(bank, number, [failing, _call(f"sed -n '{number},9p' src/cart.ts | cat -v", 0, "a^Ib")])
+    told = bank.briefs.heal(error, command="cat -A src/list.ts", repo="shop").text
+    assert "`cat -v`" in told
