@@ -172,7 +172,7 @@ def _passes(act: ToolCall, purpose: str) -> bool:
 
 
 def mine_outliers(material: Material) -> Iterator[Candidate]:
-    """Say what made a run take far more money or time than usual. Without a cause there is no lesson."""
+    """Say what made a run take far more money than usual. Without a cause there is no lesson."""
     digests = [run.digest for run in material.past.runs_of(material.project) if run.digest]
     if len(digests) < _OUTLIER_RUNS or not material.cases:
         return
@@ -182,13 +182,14 @@ def mine_outliers(material: Material) -> Iterator[Candidate]:
     # It is seldom needed, and takes 3 ms to import.
     from statistics import median
 
-    excess = ""
-    for name, what in (("cost_usd", "the usual cost"), ("duration_s", "the usual time")):
-        value, usual = material.reading.digest[name], median(float(past.get(name) or 0) for past in digests)
-        if usual > 0 and value >= _OUTLIER_TIMES * usual:
-            excess = excess or f"{value / usual:.1f} times {what}"
-    if not excess:
+    # Not by the clock: in a session the user's own pauses pass, too.
+    cost, usual = (
+        material.reading.digest["cost_usd"],
+        median(float(past.get("cost_usd") or 0) for past in digests),
+    )
+    if not usual or cost < _OUTLIER_TIMES * usual:
         return
+    excess = f"{cost / usual:.1f} times the usual cost"
     error = quote_error(worst.line, 70)
     yield Candidate(
         key=f"{material.project}|outlier:{worst.key.split('|', 1)[1]}",
