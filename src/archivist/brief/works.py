@@ -122,7 +122,9 @@ class WorkingCommand(NamedTuple):
         is_rare = self.passed < _OFTEN_PASSED * self.tried
         only = "only " if is_rare and not is_counted else ""
         passed = f"{only}{self.passed}" if self.passed else "none"
-        notes = [f"passed in {passed} of {self.tried} runs"] if is_counted or is_rare else []
+        # Runs in which nothing shows whether it could have passed are not counted.
+        of_all = "" if self.passed == self.tried else f" of {self.tried}"
+        notes = [f"passed in {passed}{of_all} runs"] if is_counted or is_rare else []
         errors = ", ".join(error if _is_code(error) else f"“{error}”" for error in self.errors)
         notes += [f"found {errors} in {self.found_in} of {self.tried} runs"] if errors else []
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
