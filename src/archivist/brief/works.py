@@ -55,7 +55,12 @@ _LONGEST_FAILING = 300
 # Every agent meets refused edits: they are told with what avoids them.
 _EDITS = "edit_not_applied"
 _USED_WRONGLY = "usage"
-_EDIT_ADVICE = "read the lines again right before"
+_EDIT_ADVICE = {
+    "not read yet": "read the file first",
+    "changed since read": "read the file again right before",
+    "old text not unique": "give more lines around it",
+}
+_EXACT_LINES = "read the lines again right before"
 # What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
 _SLIPS = {
     "tabs": ("wrong number of tabs", "`sed -n 1,9l FILE` shows them"),
@@ -350,7 +355,7 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
             slip = _common_slip(of_runs.values()) if is_edit else None
             cause, advice = slip or (
                 error + _refused_words(of_runs.values()),
-                _EDIT_ADVICE if is_edit else "",
+                _EDIT_ADVICE.get(error, _EXACT_LINES) if is_edit else "",
             )
             found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
