@@ -540,12 +540,13 @@ def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
 def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     """Leave out what a lesson tells or says to fail, and commands that every run finds without being told.
 
-    They stand beside one that a run would not find, and where there is no lesson to tell.
+    Where nothing else is known, those are what can be told.
     """
     said = " ".join(f"{each.lesson.summary} {each.lesson.rule}" for each in chosen)
     works = [each for each in habits.works if each.errors or f"`{each.command}`" not in said]
-    if chosen and all(each.is_plain and not each.errors for each in works):
-        works = []
+    telling = [each for each in works if each.errors or not each.is_plain]
+    if chosen or telling or habits.fails or habits.pairs:
+        works = telling
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}
     shown.update(event for each in works for event in each.events)

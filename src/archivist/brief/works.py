@@ -29,6 +29,10 @@ _OFTEN_PASSED = 0.75
 # A call that runs more of so many tests runs them all.
 _PART = 0.75
 _MANY_TESTS = 8
+# What so many runs, and half of those that commit, run before a commit is how the project is checked.
+_COMMIT = ("commit", "git commit", "")
+_LEAST_GATED = 3
+_GATE_SHARE = 0.5
 _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
@@ -101,6 +105,7 @@ class WorkingCommand(NamedTuple):
 
     `run` is the latest in which it passed. `found_in` counts the latest runs in which it found faults,
     `errors` are those it found most, and `events` show them. `is_plain`: a run finds it without being told.
+    `gated` counts the runs, of those that committed, in which it passed last before a commit.
     """
 
     purpose: str
@@ -113,11 +118,13 @@ class WorkingCommand(NamedTuple):
     events: tuple[str, ...] = ()
     run: str = ""
     is_plain: bool = False
+    gated: int = 0
+    commits: int = 0
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
         shown = {**self._asdict(), "errors": "; ".join(self.errors)}
-        del shown["events"], shown["run"], shown["is_plain"]
+        del shown["events"], shown["run"], shown["is_plain"], shown["gated"], shown["commits"]
         return shown
 
     def describe(self, *, is_counted: bool = False) -> str:
@@ -130,6 +137,7 @@ class WorkingCommand(NamedTuple):
         # Runs in which nothing shows whether it could have passed are not counted.
         of_all = "" if self.passed == self.tried else f" of {self.tried}"
         notes = [f"passed in {passed}{of_all} runs"] if is_counted or is_rare else []
+        notes += [f"before the commit in {self.gated} of {self.commits} runs"] if self.gated else []
         errors = ", ".join(error if _is_code(error) else f"“{error}”" for error in self.errors)
         notes += [f"found {errors} in {self.found_in} of {self.tried} runs"] if errors else []
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
@@ -353,10 +361,12 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
         is_over = sum(_tag_of(name) in well for well in runs[min(of_runs)].well_since) >= _OVERCOME
         if len(of_runs) >= _LEAST_FAILING and not is_of_other and not is_over:
             slip = _common_slip(of_runs.values()) if is_edit else None
-            cause, advice = slip or (
-                error + _refused_words(of_runs.values()),
-                _EDIT_ADVICE.get(error, _EXACT_LINES) if is_edit else "",
-            )
+            refused = _refused_words(of_runs.values())
+            # That a program knows some word not, says nothing without the word.
+            if not refused and any(entry.get("kind") == _USED_WRONGLY for entry in entries):
+                continue
+            advice = _EDIT_ADVICE.get(error, _EXACT_LINES) if is_edit else ""
+            cause, advice = slip or (error + refused, advice)
             found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
 
@@ -477,18 +487,22 @@ def select_commands(
     tries: dict[tuple[str, str, str], dict[int, tuple[int, int, int]]] = {}
     whole = 0
     parts: dict[str, int] = {}
+    gates: dict[tuple[str, str, str], set[int]] = {}
     for age, noted in enumerate(runs):
         for purpose, command, folder, ran, failed, *passed in noted:
             of_runs = tries.setdefault((purpose, command, folder), {})
             before = of_runs.get(age, (0, 0, 0))
             of_runs[age] = before[0] + ran, before[1] + failed, before[2] + sum(passed[:1])
-            tests = sum(passed[1:])
+            tests = sum(passed[1:2])
+            if any(passed[2:]):
+                gates.setdefault((purpose, command, folder), set()).add(age)
             whole = max(whole, tests)
             if purpose == "one test":
                 parts[command] = max(parts.get(command, 0), tests)
     # A way to run one test that runs them all does not choose any.
     all_of_them = {command for command, tests in parts.items() if tests > _PART * whole >= _MANY_TESTS}
     tries = {name: of_runs for name, of_runs in tries.items() if name[1] not in all_of_them}
+    commits = len(tries.pop(_COMMIT, ()))
     # Where a call for a purpose could not run, the right one is worth a word.
     missed = {
         purpose
@@ -506,10 +520,13 @@ def select_commands(
         # A later run says more than an earlier one: a project that changes its tools is told the new ones.
         weight = sum(LATEST_RUNS - age for age in ages)
         run = names[min(passed)] if passed and names else ""
-        is_plain = purpose not in missed and not folder and _is_plain_task(command)
+        gated = len(gates.get((purpose, command, folder), ()))
+        gated = gated if gated >= max(_LEAST_GATED, _GATE_SHARE * commits) else 0
+        is_plain = purpose not in missed and not folder and not gated and _is_plain_task(command)
         found = WorkingCommand(
             purpose, command, folder, len(passed), len(of_runs), run=run, is_plain=is_plain
         )
+        found = found._replace(gated=gated, commits=commits)
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""

@@ -24,12 +24,13 @@ from archivist.reading.wording import is_scratch
 from archivist.records import Episode
 from archivist.records.run_words import FOLDER, REDACTED
 
-# A purpose, a command, the folder it was run in, how often it ran, could not run, and passed; and how many
-# tests passed at most, as far as it said so.
+# A purpose, a command, the folder it was run in, how often it ran, could not run, and passed; how many tests
+# passed at most, as far as it said so; and whether it passed last before a commit.
 CommandCounts: TypeAlias = "list[str | int]"
 # Bounds of what is stored with a run.
 _MOST_COMMANDS = 16
 _LONGEST_COMMAND = 80
+_COMMIT = ("commit", "git commit", "")
 _LONGEST_VALUE = 30
 _MOST_EDITED = 40
 
@@ -156,7 +157,11 @@ def count_commands(
     """
     began, root = run_folders(episode)
     counts: dict[tuple[str, str, str], list[int]] = {}
+    # What passed since the project was last changed: a commit comes after it.
+    checked: set[tuple[str, str, str]] = set()
     for act in calls:
+        if any(not change.is_restored and not is_scratch(change.file) for change in act.changes):
+            checked.clear()
         if not act.steps or act.is_look:
             continue
         steps = parse(written.get(act.event.seq, act.event.text))
@@ -165,6 +170,11 @@ def count_commands(
         for step in steps:
             if step.program in ("cd", "pushd") and step.arguments:
                 folder = posixpath.normpath(posixpath.join(folder or ".", step.arguments[0]))
+                continue
+            if step.name == "git commit" and not act.has_failed:
+                counts.setdefault(_COMMIT, [0] * 5)[0] += 1
+                for name in checked:
+                    counts[name][4] = 1
                 continue
             purpose = command_purpose(step) or other_task(step) if step.operator not in ("|", "||") else ""
             outcome = _has_worked(act, step, purpose, is_first=is_first) if purpose else None
@@ -177,17 +187,23 @@ def count_commands(
                 purpose = "one test"
             elif purpose in ("lint", "format") and _FIXES.search(command):
                 purpose = "fix"
-            ran = counts.setdefault((purpose, command, place), [0, 0, 0, 0])
-            ran[not outcome] += 1
-            ran[2] += outcome and act.failure is None
-            if "test" in purpose:
-                ran[3] = max(ran[3], _passed_tests(act.event.output))
+            _count(counts.setdefault((purpose, command, place), [0] * 5), act, outcome, purpose)
+            if outcome and act.failure is None:
+                checked.add((purpose, command, place))
+    commits = counts.pop(_COMMIT, None)
     often = sorted(counts.items(), key=lambda item: -sum(item[1][:2]))[:_MOST_COMMANDS]
     return [
-        [*names, *(worked if worked[3] else worked[:3])]
-        for names, worked in often
+        [*names, *(worked[: 5 if worked[4] else 4 if worked[3] else 3])]
+        for names, worked in (*often, *(((_COMMIT, commits),) if commits else ()))
         if not is_destructive(names[1])
     ]
+
+
+def _count(ran: list[int], act: ToolCall, outcome: bool, purpose: str) -> None:
+    ran[not outcome] += 1
+    ran[2] += outcome and act.failure is None
+    if "test" in purpose:
+        ran[3] = max(ran[3], _passed_tests(act.event.output))
 
 
 def _passed_tests(output: str) -> int:
