@@ -367,6 +367,7 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
                 continue
             advice = _EDIT_ADVICE.get(error, _EXACT_LINES) if is_edit else ""
             cause, advice = slip or (error + refused, advice)
+            cause += _common_place(of_runs.values()) if is_edit else ""
             found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
 
@@ -376,6 +377,14 @@ def _common_slip(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> tuple[str, st
     slips = [{slip for entry in entries for slip in entry.get("subjects") or ()} for entries in runs]
     slip, count = next(iter(Counter(each for of_run in slips for each in of_run).most_common(1)), ("", 0))
     return _SLIPS.get(slip) if 2 * count >= len(slips) else None
+
+
+def _common_place(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
+    """Return the file in which most of the runs met it, as a line tells it; or nothing."""
+    files = [{file for entry in entries for file in entry.get("places") or ()} for entries in runs]
+    file, count = next(iter(Counter(each for of_run in files for each in of_run).most_common(1)), ("", 0))
+    is_common = count >= _LEAST_RUNS and 2 * count >= len(files)
+    return f", mostly in `{file}`" if is_common and _is_plain(file) else ""
 
 
 def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:

@@ -641,7 +641,11 @@ def digest_failure(
         "accepted": next((met.accepted for met in those if met.accepted), ""),
         # One key may cover several subjects: which of them each remedy was for.
         "cures": [list(row) for row in cures][:12],
-        "places": list(dict.fromkeys(filter(None, map(_test_folder, those))))[:3],
+        "places": [
+            place
+            for place in list(dict.fromkeys(filter(None, map(_place_of, those))))[:3]
+            if suspicion is None or not suspicion(place, "")
+        ],
         "untouched": any(met.is_untouched for met in those),
         "fleeting": any(met.is_fleeting for met in those),
         "command": _failing_link(first),
@@ -686,8 +690,10 @@ def _failing_link(met: ObservedFailure) -> str:
     return text if is_informative(text) else act.display_text
 
 
-def _test_folder(met: ObservedFailure) -> str:
-    """Return the folder of the tests that a failing test call ran, or an empty text."""
+def _place_of(met: ObservedFailure) -> str:
+    """Return the folder of the tests that a failing test call ran, the file of a refused edit, or nothing."""
+    if met.failure.kind is K.EDIT_NOT_APPLIED:
+        return relative_path(met.act.event.target)
     if not met.act.is_test or not met.act.main:
         return ""
     for argument in met.act.main.arguments:

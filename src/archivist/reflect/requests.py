@@ -16,8 +16,8 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.similarity import content_stems
 from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
 
-# How a run notes the two.
-RULE, REQUEST = "rule", "request"
+# How a run notes the two, and that it was the last thing said.
+RULE, REQUEST, AT_END = "rule", "request", "end"
 _LONGEST_MESSAGE = 1500
 _LONGEST_RULE = 170
 # A longer message describes one piece of work, and of several lines some may be pasted: no requests in it.
@@ -31,8 +31,11 @@ _MOST_RULES = 5
 _LEAST_REQUESTS = 3
 _LEAST_SHARE = 0.2
 _MOST_TOLD = 3
-# A bare "commit" says little: where, and what with it, differs each time.
+# A bare "commit" says little: where, and what with it, differs each time. A document says what to write.
 _BARE_SHARE = 1 / 3
+_DOCUMENT_SHARE = 0.1
+# What is said last in so many of the runs that ask for it is asked at the end.
+_LAST_SHARE = 2 / 3
 # Two say the same when they share so much of the shorter and of the longer one; read on the messages of four
 # projects: with less of the longer, every request to change a file was like every other.
 _SHARED_OF_SHORTER = 0.6
@@ -177,6 +180,7 @@ class Request(NamedTuple):
 
     words: str
     is_rule: bool = False
+    is_last: bool = False
 
 
 def find_requests(messages: Iterable[str]) -> list[Request]:
@@ -343,10 +347,16 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
     told = frozenset(word for words in chosen for word in words.lower().split())
     subjects = _select_subjects(plain)
     for name, words, runs in subjects:
-        share = _BARE_SHARE if name in _ACTIONS else _LEAST_SHARE
+        share = _BARE_SHARE if name in _ACTIONS else _DOCUMENT_SHARE
         if name not in told and len(runs) >= max(_LEAST_REQUESTS, share * len(made)):
             chosen[words] = runs
     return sorted(chosen.items(), key=lambda item: -len(item[1]))[:_MOST_TOLD]
+
+
+def is_asked_at_end(made: Mapping[str, Sequence[Request]], words: str, runs: Sequence[str]) -> bool:
+    """Say whether what the user often asks for is mostly the last thing that they say in a run."""
+    asking = [[each for each in made[run] if _asks_for(each.words, words)] for run in runs]
+    return sum(any(each.is_last for each in those) for those in asking) >= _LAST_SHARE * len(runs)
 
 
 def _select_subjects(plain: Iterable[tuple[str, Request]]) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -406,12 +406,13 @@ def notes_of(episode: Episode) -> dict[str, Any]:
 def _typed_requests(reading: RunReading) -> list[list[str]]:
     """Return what the user asked for; a later run that hears it again tells it, so nothing suspicious."""
     from archivist.lessons.risky_text import suspicion
-    from archivist.reflect.miners.wishes import find_typed_requests
-    from archivist.reflect.requests import REQUEST, RULE
+    from archivist.reflect.miners.wishes import find_typed_requests, last_typed
+    from archivist.reflect.requests import AT_END, REQUEST, RULE
 
+    last = last_typed(reading)
     return [
-        [RULE if request.is_rule else REQUEST, request.words]
-        for _, asked in find_typed_requests(reading)
+        [RULE if request.is_rule else REQUEST, request.words, *([AT_END] if event.seq == last else [])]
+        for event, asked in find_typed_requests(reading)
         for request in asked
         if not suspicion(request.words, "")
     ]

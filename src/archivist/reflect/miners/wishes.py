@@ -27,11 +27,13 @@ from archivist.reflect.miners.wish_frames import (
 )
 from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
 from archivist.reflect.requests import (
+    AT_END,
     RULE,
     Request,
     find_repeated,
     find_requests,
     is_about_work,
+    is_asked_at_end,
     select_requests,
 )
 
@@ -154,6 +156,11 @@ def find_typed_requests(reading: RunReading) -> list[tuple[Event, list[Request]]
     return found
 
 
+def last_typed(reading: RunReading) -> int:
+    """Return the number of the last message that the user typed; a client's own commands say nothing."""
+    return max((event.seq for event in reading.said if not event.text.startswith("/")), default=-1)
+
+
 def _mine_repeated(material: Material) -> Iterator[Candidate]:
     """Yield the rules that the user repeats in other runs, and in one lesson what they often ask for."""
     episode = material.reading.episode
@@ -168,7 +175,10 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
         # What a script asks in the same words each time is its task. A session with its parts is one run.
         if session != this and (session in earlier or run.task not in tasks or not run.task):
             noted = run.digest.get("asked") or ()
-            requests = [Request(str(words), is_rule=kind == RULE) for kind, words in noted]
+            requests = [
+                Request(str(words), is_rule=kind == RULE, is_last=AT_END in rest)
+                for kind, words, *rest in noted
+            ]
             earlier.setdefault(session, []).extend(requests)
         tasks.add(run.task)
     oldest_first = dict(reversed(earlier.items()))
@@ -178,12 +188,17 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
             lesson = make_wish(material, event, state_rule(told), is_standing=True)
             key = make_wish(material, event, state_rule(first), is_standing=True).key
             yield replace(lesson, key=key, earlier_runs=runs)
-    ours = [request for _, requests in made for request in requests]
+    last = last_typed(material.reading)
+    ours = [request._replace(is_last=event.seq == last) for event, requests in made for request in requests]
     latest = {this: ours, **dict(islice(earlier.items(), _LATEST_RUNS - 1))}
     asked = select_requests(latest)
     runs = tuple({run for _, runs in asked for run in runs})
     if this in runs:
-        counts = [f"{words} ({len(runs)} of {len(latest)} runs)" for words, runs in asked]
+        counts = [
+            f"{words} ({'at the end of ' if is_asked_at_end(latest, words, runs) else ''}{len(runs)} of"
+            f" {len(latest)} runs)"
+            for words, runs in asked
+        ]
         lesson = make_wish(material, made[0][0], "; ".join(words for words, _ in asked), is_standing=False)
         yield replace(
             lesson,
