@@ -6,6 +6,7 @@ Missing vectors are made outside of transactions, a batch at a time.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -276,7 +277,8 @@ class Recall(BankService):
         vector: Sequence[float] = ()
         problem = ""
         try:
-            vector = embedder.embed_query(text[:_EMBEDDED]) if embedder else ()
+            # As an array, which numpy reads without a copy: six times a query this took 15 µs for a list.
+            vector = array("f", embedder.embed_query(text[:_EMBEDDED])) if embedder else ()
         except EmbedderError as error:
             # The words can still answer.
             embedder, problem = None, error.message
@@ -486,9 +488,11 @@ def _build_hits(
     is_broad = asking.is_broad(query.text)
     if is_broad:
         ordered = amendments.spread_threads(ordered, documents)
-    records = _load_records(reader, documents, ordered[: max(query.limit or 0, amendments.COMPARED)])
+    pairs = amendments.pairs_to_compare(ordered, documents, scored, query.text)
+    wanted = {*ordered[: query.limit], *(place for pair in pairs for place in pair)}
+    records = _load_records(reader, documents, [place for place in ordered if place in wanted])
     texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
-    ordered, amended_by = _amend(reader, query.text, ordered, scored, documents, records, texts)
+    ordered, amended_by = _amend(reader, query.text, ordered, scored, documents, records, texts, pairs)
     ordered = amendments.demote_superseded(ordered, documents)
     # A repeat tells nothing new and stands behind the others. What takes its place may be another.
     while True:
@@ -623,14 +627,9 @@ def _amend(
     documents: dict[int, IndexedDocument],
     records: Mapping[int, Any],
     texts: Mapping[int, RecordText],
+    pairs: list[tuple[int, int]],
 ) -> tuple[list[int], dict[int, amendments.Amendment]]:
     """Move what amends an earlier text above it. Agents, files and colleagues amend nobody else's words."""
-    # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
-    pairs = [
-        (newer, older)
-        for newer, older in amendments.pairs_to_compare(ordered, documents)
-        if not documents[newer].superseded_by
-    ]
     amended = amendments.apply_amendments(ordered, scored, texts, pairs, question)
     if amended == (ordered, {}):
         return amended
