@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.recall.scoring import (
+    ENCODER_FUSION,
     CosineBaseline,
     Relevance,
     discount_long,
@@ -154,3 +155,13 @@ def test_deviations_rise_with_the_cosine(usual: CosineBaseline, one: float, othe
 )
 def test_a_match_shares_a_word_or_is_nearer_than_chance_makes_it(why: Relevance, is_one: bool) -> None:
     assert is_match(why) is is_one
+
+
+@pytest.mark.req("C3")
+def test_where_an_encoder_finds_a_crowd_near_the_words_decide() -> None:
+    usual = CosineBaseline(0.1, 0.1)
+    words = {1: 4.0, 2: 2.5}
+    for tenth, first in ((0.3, 2), (0.6, 1)):
+        cosines = {2: 0.7, **dict.fromkeys(range(3, 14), tenth), 1: 0.2}
+        found = fuse(words, 5.0, cosines, usual, ENCODER_FUSION)
+        assert max(found, key=lambda place: found[place].total) == first
