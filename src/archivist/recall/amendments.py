@@ -134,7 +134,8 @@ def apply_amendments(
     moved: list[tuple[int, int]] = []
     sentence = _asked_sentence(question)
     time, asked = _asked_time(sentence), sentence or question
-    is_question = asks(asked)
+    # Who describes a task wants what holds now.
+    is_question = asks(sentence)
     may_move = is_question and time != "open"
     first = set(order[:COMPARED])
     said = {
@@ -149,9 +150,8 @@ def apply_amendments(
         later, earlier = said[newer], said[older]
         is_short = later.is_short and earlier.is_short
         shared = share_of_words(later.stems, earlier.stems)
-        if shared < (_LEAST_SHARED if is_short else _SHARED_IN_LONG):
-            continue
-        if not may_move and not read_change(later.statement).is_told:
+        least = (_LEAST_SHARED if may_move else _SURELY_SHARED) if is_short else _SHARED_IN_LONG
+        if shared < least or not (may_move or read_change(later.statement).is_told):
             continue
         new, old = scored[newer].relevance, scored[older].relevance
         signs = read_signs(later.statement, earlier.statement, asked, new / old if old else 1.0)
