@@ -10,7 +10,7 @@ the weights of a preset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from math import exp, log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,9 +43,13 @@ IN_PERIOD = 0.15
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
 # Below this evidence a question is about something that the bank does not hold. `python -m bench.retrieval`
-# chooses 1.09, which loses 2 % of the answers of one set; at 1.05 LoCoMo's recall fell below .75.
+# chooses one that loses 2 % of the answers of one set; at 1.05 LoCoMo's recall fell below .75.
 LEAST_EVIDENCE = 1.0
 _UNKNOWN_NAME = 0.4
+# A long text has words of any question: above this number of words more evidence is asked, by the logarithm
+# of the length. At .2, questions to banks of joined LongMemEval sessions lost .17 of their answers, at .15 .04.
+EVIDENCE_BY_LENGTH = 0.15
+_SHORT_TEXT = 40
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
 # (commits .14), from the second on they speak of the same (conversations .26 to .32). And the number of
 # neighbours for which this is assumed.
@@ -197,6 +201,12 @@ def weigh_evidence(
     cosine = max([why.cosine or 0.0 for why in found.values()])
     both = max([min(_MOST_SHARE, scale * why.words) + why.meaning for why in found.values()])
     return 1.5 * words + cosine + 0.5 * both - (_UNKNOWN_NAME if has_unknown_name else 0.0)
+
+
+def excess_length(documents: Collection[IndexedDocument]) -> float:
+    """Return by how much these texts are longer than short ones, as a logarithm; 0 for short texts."""
+    mean = sum(document.length for document in documents) / max(1, len(documents))
+    return log(max(1.0, mean / _SHORT_TEXT))
 
 
 def is_match(why: Relevance) -> bool:

@@ -31,6 +31,7 @@ from archivist.recall.results import (
 )
 from archivist.recall.scoring import (
     ASSISTANT,
+    EVIDENCE_BY_LENGTH,
     LEAST_EVIDENCE,
     LENT,
     PERSON,
@@ -42,6 +43,7 @@ from archivist.recall.scoring import (
     boost_scores,
     discount_long,
     estimate_baseline,
+    excess_length,
     fuse,
     fusion_of,
     lift_wish,
@@ -153,10 +155,10 @@ class Recall(BankService):
             candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
             fusion = fusion_of(question.embedder)
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
-            if _lacks_evidence(query, candidates, found):
-                found = {}
             best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
+            if _lacks_evidence(query, candidates, found, documents):
+                found, documents = {}, {}
             found = {
                 place: found[place]
                 for place in best
@@ -330,7 +332,12 @@ def _places_of_projects(
     }
 
 
-def _lacks_evidence(query: Query, candidates: Candidates, found: Mapping[int, Relevance]) -> bool:
+def _lacks_evidence(
+    query: Query,
+    candidates: Candidates,
+    found: Mapping[int, Relevance],
+    documents: Mapping[int, IndexedDocument],
+) -> bool:
     """Say whether a plain question to a bank of some size finds nothing for want of evidence."""
     is_plain = not query.kinds or "event" in query.kinds
     if not is_plain or candidates.baseline is None or candidates.documents < _FLOORED:
@@ -340,7 +347,8 @@ def _lacks_evidence(query: Query, candidates: Candidates, found: Mapping[int, Re
         has_words = candidates.words or candidates.shown_words
         is_sentence = len(query.text.split()) >= _LEAST_ASKED
         return not (has_words or is_sentence) and max(candidates.cosines.values()) < _NEAR_WITHOUT_WORDS
-    return asked <= _MOST_ASKED and candidates.weigh_evidence(found) < LEAST_EVIDENCE
+    least = LEAST_EVIDENCE + EVIDENCE_BY_LENGTH * excess_length(documents.values())
+    return asked <= _MOST_ASKED and candidates.weigh_evidence(found) < least
 
 
 def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:
