@@ -35,7 +35,7 @@ COMPARED, REACHED = 10, 24
 _LEAST_OLDER, _LEAST_NEWER, _LEAST_SHARED = 0.6, 0.25, 0.2
 _SURELY_SHARED, _SHARED_IN_LONG = 0.34, 0.5
 # From the first sum of signs on a later text stands above an earlier one, from the second on it replaces it.
-_LATER, _IN_LONG, _REPLACES, _REPLACES_IN_LONG = -0.2, 0.8, 1.0, 1.6
+_LATER, _IN_LONG, _REPLACES, _REPLACES_IN_LONG = 0.0, 0.8, 1.0, 1.6
 # A question says at its beginning what it is about; what follows may be a pasted log.
 _QUESTION = 500
 _LONG_QUESTION = 240
