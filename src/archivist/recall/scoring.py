@@ -47,8 +47,8 @@ STANDING = {"lesson": 1.35, "episode": 1.1}
 LEAST_EVIDENCE = 1.0
 _UNKNOWN_NAME = 0.4
 # A long text has words of any question: above this number of words more evidence is asked, by the logarithm
-# of the length. The script chooses .3; a rough trial on joined LongMemEval sessions, 24 questions, lost 4 from
-# .2 on and 1 at .15.
+# of the length. The script chooses .3; in a rough trial on joined LongMemEval sessions 4 of 24 were lost from
+# .2 on, and 1 at .15.
 EVIDENCE_BY_LENGTH = 0.15
 _SHORT_TEXT = 40
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
