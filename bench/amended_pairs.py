@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from archivist.recall.embedders.static import StaticEmbedder
 from archivist.recall.query import Query
 from archivist.recall.results import Hit
-from archivist.recall.statements import WEIGHTS, read_signs, share_of_words
+from archivist.recall.statements import WEIGHTS, read_signs, read_statement, share_of_words
 
 PAIRS = Path(__file__).with_name("amended_pairs.jsonl")
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -90,12 +90,15 @@ def ask(pairs: list[Pair]) -> list[list[tuple[str, Hit]]]:
 def describe(pairs: list[Pair], answers: list[list[tuple[str, Hit]]]) -> str:
     """Write the table."""
     first, replaced = [], []
-    for n, found in enumerate(answers):
-        order = [name for name, _ in found]
-        first.append(next((name[0] for name in order if name in (f"o{n}", f"n{n}")), ""))
-        newer = next((hit.name for name, hit in found if name == f"n{n}"), "-")
-        notes = [note for name, hit in found if name == f"o{n}" for note in hit.notes]
-        replaced.append(any(note.startswith(f"replaced by {newer}:") for note in notes))
+    for pair, found in zip(pairs, answers, strict=True):
+        # By the texts: some stand in several pairs, and a repeat is put behind the others.
+        said = {
+            f"user: {' '.join(text.split())}": which for which, text in (("o", pair.older), ("n", pair.newer))
+        }
+        first.append(next((said[hit.text] for _, hit in found if hit.text in said), ""))
+        newer = [hit.name for _, hit in found if said.get(hit.text) == "n"]
+        notes = [note for _, hit in found if said.get(hit.text) == "o" for note in hit.notes]
+        replaced.append(any(note.startswith(f"replaced by {name}:") for name in newer for note in notes))
     kinds = {
         "amended": [n for n, pair in enumerate(pairs) if pair.replaced and not pair.about_past],
         "ordinary": [n for n, pair in enumerate(pairs) if not pair.replaced],
@@ -125,7 +128,7 @@ def fit(pairs: list[Pair], answers: list[list[tuple[str, Hit]]]) -> str:
                     or new.time <= old.time
                     or relevance[1] < 0.6 * best
                     or relevance[0] < 0.25 * best
-                    or share_of_words(new.text, old.text) < 0.2
+                    or share_of_words(read_statement(new.text).stems, read_statement(old.text).stems) < 0.2
                 ):
                     continue
                 texts = (new.text.removeprefix("user: "), old.text.removeprefix("user: "))

@@ -8,8 +8,9 @@ withheld       its own questions, without the memories that answer them
 same project   questions about the messages of one project that none of them answers
 
 A question is lost when its answer is among the first ten and it is told "nothing found". For each set that
-evidence is chosen that loses at most 2 % of any other set. The last two kinds of question and LoCoMo's have
-the words of the bank: what tells them apart is only in the meaning of the sentences.
+evidence is chosen, by the length of a bank's texts, that loses at most 2 % of any other set. The last two
+kinds of question and LoCoMo's have the words of the bank: what tells them apart is only in the meaning of the
+sentences.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ from bench.retrieval_data import (
 from bench.retrieval_peers import CachedEncoder, fill_bank
 
 from archivist.recall.query import Query
-from archivist.recall.scoring import LEAST_EVIDENCE, fuse, fusion_of
-from archivist.recall.service import find_candidates
+from archivist.recall.scoring import EVIDENCE_BY_LENGTH, LEAST_EVIDENCE, excess_length, fuse, fusion_of
+from archivist.recall.service import KEPT, find_candidates
 
 PROJECT = Path(__file__).with_name("project_questions.jsonl")
 LOST = 0.02
+BY_LENGTH = (0.0, 0.15, 0.3)
 CANDIDATES, CUT = 64, 10
 MOST_ASKED = 300
 SEED = 17
@@ -50,34 +52,53 @@ KINDS = ("other bank", "same project", "adversarial", "withheld")
 
 
 class Asked(NamedTuple):
-    """A question's kind, or `found` and `missed` of those that have an answer, and its evidence."""
+    """A question's kind, or `found` and `missed` of those that have an answer, its evidence, and the length
+    of the texts that it finds.
+    """
 
     kind: str
     evidence: float
+    length: float
 
 
 def measure_absent(sets: Sequence[QuestionSet], encoder: CachedEncoder, locomo: Path | None) -> str:
     """Write the table of what is said to questions without an answer, each set left out of the choice."""
     asked = {each.name: list(_ask_set(each, sets, encoder, locomo)) for each in sets}
     asked["project"] = list(_ask_project(encoder))
-    least = {
-        name: float(np.quantile([each.evidence for each in found if each.kind == "found"], LOST))
-        for name, found in asked.items()
-    }
-    lines = [f"{'left out':18} chosen   lost" + "".join(f"  {kind:>12}" for kind in KINDS)]
+    lines = [f"{'left out':18} by length  least   lost" + "".join(f"  {kind:>12}" for kind in KINDS)]
     for name, found in asked.items():
-        chosen = min(value for other, value in least.items() if other not in (name, SMALL))
-        for label, bound in ((name, chosen), ("  as it is now", LEAST_EVIDENCE)):
-            shares = _shares_below(found, bound)
+        others = [each for other, each in asked.items() if other not in (name, SMALL)]
+        present = EVIDENCE_BY_LENGTH, LEAST_EVIDENCE
+        for label, (by_length, least) in ((name, choose(others)), ("  as it is now", present)):
+            shares = _shares_below(found, by_length, least)
             cells = "".join(f"  {shares[kind]:12.2f}" if kind in shares else f"{'':14}" for kind in KINDS)
-            lines.append(f"{label:18} {bound:6.2f} {shares['found']:6.3f}{cells}")
-    return "\n".join(lines)
+            lines.append(f"{label:18} {by_length:9.2f} {least:6.2f} {shares['found']:6.3f}{cells}")
+    every = [each for name, each in asked.items() if name != SMALL]
+    return "\n".join([*lines, "by all sets: {:.2f} by length, at least {:.2f}".format(*choose(every))])
 
 
-def _shares_below(found: Sequence[Asked], bound: float) -> dict[str, float]:
+def choose(sets: Sequence[Sequence[Asked]]) -> tuple[float, float]:
+    """Return the weight of the length and the bound that refuse most, and lose at most 2 % of each set."""
+    choices = []
+    for by_length in BY_LENGTH:
+        least = min(
+            float(np.quantile([_evidence(each, by_length) for each in found if each.kind == "found"], LOST))
+            for found in sets
+        )
+        shares = [_shares_below(found, by_length, least) for found in sets]
+        refused = [share for each in shares for kind, share in each.items() if kind in KINDS[:2]]
+        choices.append((float(np.mean(refused)), by_length, least))
+    return max(choices)[1:]
+
+
+def _evidence(asked: Asked, by_length: float) -> float:
+    return asked.evidence - by_length * asked.length
+
+
+def _shares_below(found: Sequence[Asked], by_length: float, least: float) -> dict[str, float]:
     by_kind: defaultdict[str, list[bool]] = defaultdict(list)
     for each in found:
-        by_kind[each.kind].append(each.evidence < bound)
+        by_kind[each.kind].append(_evidence(each, by_length) < least)
     return {kind: float(np.mean(values)) for kind, values in by_kind.items()}
 
 
@@ -143,10 +164,11 @@ def _ask_bank(
                 documents = reader.indexed_documents([*{**candidates.words, **candidates.cosines}])
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
             answers = {place for place, each in documents.items() if names.get(each.record) in gold}
-            best = sorted(found, key=lambda place: (-found[place].total, place))[:CUT]
-            is_missed = bool(gold) and answers.isdisjoint(best)
-            yield Asked("missed" if is_missed else kind, candidates.weigh_evidence(found))
+            best = sorted(found, key=lambda place: (-found[place].total, place))
+            is_missed = bool(gold) and answers.isdisjoint(best[:CUT])
+            length = excess_length([documents[place] for place in best[:KEPT]])
+            yield Asked("missed" if is_missed else kind, candidates.weigh_evidence(found), length)
             if answers:
                 rest = {place: why for place, why in found.items() if place not in answers}
-                yield Asked("withheld", candidates.weigh_evidence(rest))
+                yield Asked("withheld", candidates.weigh_evidence(rest), length)
         bank.close()

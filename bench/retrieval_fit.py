@@ -38,6 +38,7 @@ from archivist.store.results import IndexedDocument
 GRID = {
     "words": (0.4, 0.6, 0.8, 1.2, 1.6),
     "crowding": (1.0, 4.0),
+    "crowded": (0.0, 24.0),
     "length": (0.5,),
     "beside": (0.5,),
     "span": (0.0, 0.6),
@@ -152,7 +153,7 @@ def better_part(cases: Sequence[Case]) -> float:
 def leave_one_out(cases: dict[str, list[Case]], present: Fusion) -> str:
     """Try the grid, and write what each choice by the other sets does on the one that was left out."""
     choices = [
-        present._replace(**dict(zip(GRID, values, strict=True)), two_away=values[3] / 2)
+        present._replace(**dict(zip(GRID, values, strict=True)), two_away=values[4] / 2)
         for values in product(*GRID.values())
     ]
     parts = np.array([better_part(each) for each in cases.values()])

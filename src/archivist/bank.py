@@ -340,10 +340,11 @@ class Bank:
         if self.team is not None:
             banks = {bank_name(bank.path): bank for bank in (self, self.team)}
             return self.recall_across(banks, asked)
-        with self.reading() as reader:
-            has_files = reader.count("folder")
         # Texts of watched files are compared with the files.
-        is_about_texts = has_files and (not asked.kinds or "document" in asked.kinds)
+        is_about_texts = not asked.kinds or "document" in asked.kinds
+        if is_about_texts:
+            with self.reading() as reader:
+                is_about_texts = reader.count("folder") > 0
         found = self.documents.recall(asked) if is_about_texts else self.searches.recall(asked)
         return self.commands.answer_first(asked, found)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from archivist.recall.amendments import (
     COMPARED,
+    REACHED,
     apply_amendments,
     demote_superseded,
     pairs_to_compare,
@@ -49,8 +50,15 @@ def _asked(
     scored = {place: _score(scores[place] if scores else 1.0 - place / 10) for place in said}
     placed = {place: _placed(place, time=place) for place in said}
     order = rank_by_score(scored)
-    result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), question)
+    pairs = pairs_to_compare(order, placed, scored, question)
+    result, replaced = apply_amendments(order, scored, said, pairs, question)
     return result, {older: each.newer for older, each in replaced.items() if each.is_sure}
+
+
+def _pairs(
+    order: Sequence[int], placed: dict[int, IndexedDocument], question: str = "retry limit"
+) -> list[tuple[int, int]]:
+    return pairs_to_compare(order, placed, {place: _score(1.0) for place in order}, question)
 
 
 @given(st.dictionaries(st.integers(1, 50), st.floats(0, 1), max_size=20))
@@ -120,7 +128,7 @@ def test_pairs_are_of_one_kind_and_of_known_times_the_newer_first() -> None:
         4: _placed(4, time=7, kind="event"),
         5: _placed(5, time=9),
     }
-    assert pairs_to_compare([1, 2, 3, 4, 5], placed) == [(2, 1), (5, 1)]
+    assert _pairs([1, 2, 3, 4, 5], placed) == [(2, 1), (5, 1)]
 
 
 def test_within_a_stream_the_position_says_which_is_later() -> None:
@@ -129,12 +137,21 @@ def test_within_a_stream_the_position_says_which_is_later() -> None:
         2: _placed(2, thread="r", position=3, time=None),
         3: _placed(3, thread="s", position=1, time=None),
     }
-    assert pairs_to_compare([2, 1, 3], placed) == [(1, 2)]
+    assert _pairs([2, 1, 3], placed) == [(1, 2)]
 
 
 def test_only_the_first_answers_are_compared() -> None:
     placed = {place: _placed(place, time=place) for place in range(50)}
-    assert {place for pair in pairs_to_compare(range(50), placed) for place in pair} == set(range(COMPARED))
+    pairs = _pairs(range(50), placed, question="Add a retry to the upload.")
+    assert {place for pair in pairs for place in pair} == set(range(COMPARED))
+
+
+@pytest.mark.req("A5")
+def test_who_asks_what_holds_now_has_the_first_answers_compared_with_later_texts_further_down() -> None:
+    placed = {place: _placed(place, time=place) for place in range(50)}
+    pairs = _pairs(range(50), placed, question="Where are uploads stored?")
+    assert {older for _, older in pairs} == set(range(COMPARED))
+    assert {newer for newer, _ in pairs} == set(range(1, REACHED))
 
 
 @pytest.mark.parametrize(
@@ -249,7 +266,9 @@ def test_a_question_for_the_past_is_answered_by_what_was_replaced() -> None:
     placed = {place: _placed(place, time=place) for place in said}
     for question, order in (("deploy target", [1, 0]), ("what was the deploy target before Fly?", [0, 1])):
         ranked = rank_by_score(scored)
-        found, replaced = apply_amendments(ranked, scored, said, pairs_to_compare(ranked, placed), question)
+        found, replaced = apply_amendments(
+            ranked, scored, said, pairs_to_compare(ranked, placed, scored, question), question
+        )
         assert (found, replaced[0].is_sure) == (order, True)
 
 
@@ -273,7 +292,9 @@ def test_of_many_words_on_one_subject_the_newest_stands_first(times: list[int]) 
     scored = {place: _score(1 - place / 20) for place in said}
     placed = {place: _placed(place, time=times[place]) for place in said}
     order = rank_by_score(scored)
-    result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), "deploy target")
+    result, replaced = apply_amendments(
+        order, scored, said, pairs_to_compare(order, placed, scored, "deploy target"), "deploy target"
+    )
     assert [times[place] for place in result] == [5, 4, 3, 2, 1, 0]
     assert all(times[each.newer] > times[older] for older, each in replaced.items())
 
@@ -290,7 +311,8 @@ def test_nothing_is_lost_and_what_amends_stands_above_what_it_amends(
     scored = {place: _score(score) for place, (_, _, score) in enumerate(drawn)}
     placed = {place: _placed(place, time=time) for place, (_, time, _) in enumerate(drawn)}
     order = rank_by_score(scored)
-    result, replaced = apply_amendments(order, scored, said, pairs_to_compare(order, placed), question)
+    pairs = pairs_to_compare(order, placed, scored, question)
+    result, replaced = apply_amendments(order, scored, said, pairs, question)
     assert sorted(result) == sorted(order)
     for older, each in replaced.items():
         assert each.reason
@@ -377,3 +399,89 @@ def test_a_text_that_begins_with_the_change_is_about_the_same_subject(
 )
 def test_who_asks_what_was_chosen_is_told_what_holds_now(question: str, earlier: str, later: str) -> None:
     assert _asked(question, earlier, later)[0] == [1, 0]
+
+
+@pytest.mark.req("A5")
+@pytest.mark.parametrize(
+    ("said", "earlier", "later"),
+    [
+        (
+            "Return the size of the cache in bytes.",
+            "def cache_size(self) -> int: return sum(len(row) for row in self._cache.rows if not row.is_old)",
+            "def cache_limit(self) -> int: return self._cache.rows.limit if self._cache.is_on else 0",
+        ),
+        (
+            "which command commits the docs",
+            "git add docs && git commit -m \"$(cat <<'EOF'\nDescribe the cache of the docs\nEOF\n)\"",
+            "git add docs && git commit -m \"$(cat <<'EOF'\nReplace the cache of the docs\nEOF\n)\"",
+        ),
+        (
+            "I am checking how the upload limit is shown in the settings before I change it",
+            "Show the upload limit in the settings",
+            "The settings show an upload bar, never the upload limit alone",
+        ),
+    ],
+)
+def test_code_states_nothing_and_who_asks_nothing_keeps_the_order(
+    said: str, earlier: str, later: str
+) -> None:
+    assert _asked(said, earlier, later) == ([0, 1], {})
+
+
+@pytest.mark.req("A5")
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        (
+            "Is the staging cluster public?",
+            "The staging cluster is public.",
+            "The cluster of staging isn't public.",
+        ),
+        ("Which Node do the builders have?", "The builders have Node 18.2.", "Builders: Node 20.11."),
+        (
+            "Where does the linter read its rules?",
+            "The linter reads rules.toml.",
+            "Rules of the linter: ci/lint.cfg",
+        ),
+    ],
+)
+def test_another_answer_in_the_place_of_the_earlier_one_stands_above(
+    question: str, earlier: str, later: str
+) -> None:
+    assert _asked(question, earlier, later)[0] == [1, 0]
+
+
+@pytest.mark.req("A5")
+@pytest.mark.parametrize(
+    ("question", "earlier", "later"),
+    [
+        (
+            "When is payroll paid?",
+            "Payroll is paid on the 3rd at 06:00.",
+            "Payroll: paid every 3 of the month at 6.",
+        ),
+        (
+            "Where are UK backups kept?",
+            "UK backups are kept in London.",
+            "US backups are kept in Ohio since May.",
+        ),
+    ],
+)
+def test_the_same_in_other_words_and_another_subject_replace_nothing(
+    question: str, earlier: str, later: str
+) -> None:
+    assert _asked(question, earlier, later)[1] == {}
+
+
+@pytest.mark.req("A5")
+def test_an_amendment_with_other_words_than_the_question_is_raised_from_further_down() -> None:
+    others = [f"Ticket {number} is about the queue of the printer" for number in range(14)]
+    texts = [
+        "Jobs wait in a Redis list.",
+        *others,
+        "No Redis list any more: NATS streams hold the waiting jobs.",
+    ]
+    scores = [1.0, *(0.9 - number / 50 for number in range(14)), 0.4]
+    order, replaced = _asked("Where do jobs wait?", *texts, scores=scores)
+    assert order[:2] == [15, 0]
+    assert replaced == {0: 15}

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.recall.scoring import (
+    ENCODER_FUSION,
     CosineBaseline,
     Relevance,
     discount_long,
     estimate_baseline,
+    excess_length,
     fuse,
     is_match,
 )
@@ -154,3 +156,24 @@ def test_deviations_rise_with_the_cosine(usual: CosineBaseline, one: float, othe
 )
 def test_a_match_shares_a_word_or_is_nearer_than_chance_makes_it(why: Relevance, is_one: bool) -> None:
     assert is_match(why) is is_one
+
+
+@pytest.mark.req("C3")
+def test_where_an_encoder_finds_a_crowd_near_the_words_decide() -> None:
+    usual = CosineBaseline(0.1, 0.1)
+    words = {1: 4.0, 2: 2.5}
+    for tenth, first in ((0.3, 2), (0.6, 1)):
+        cosines = {2: 0.7, **dict.fromkeys(range(3, 14), tenth), 1: 0.2}
+        found = fuse(words, 5.0, cosines, usual, ENCODER_FUSION)
+        assert max(found, key=lambda place: found[place].total) == first
+
+
+@pytest.mark.req("C5")
+def test_the_longer_the_texts_the_more_evidence_an_answer_needs() -> None:
+    found = [
+        IndexedDocument(1, "event", "r#1", 0, None, 0.3, "", "r", 1, "", 0, words) for words in (10, 90, 400)
+    ]
+    short, middle, long = (excess_length([document]) for document in found)
+    assert excess_length([]) == short == 0
+    assert short < middle < long
+    assert excess_length(found) < long

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Literal, NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
 from archivist.recall.statements import (
+    asks,
     explain_change,
     find_statement,
     is_code,
+    read_change,
     read_signs,
+    read_statement,
     says_change,
     share_of_words,
     split_sentences,
@@ -26,15 +28,14 @@ from archivist.recall.statements import (
 )
 from archivist.store.results import IndexedDocument
 
-# The first hits, which are compared in pairs.
-COMPARED = 10
+# Each of the first hits is compared with later texts among so many: an amendment often has other words than
+# the question, and stands below texts about something else.
+COMPARED, REACHED = 10, 24
 # What is amended answers nearly as well as the best hit, its amendment less, and both share words.
 _LEAST_OLDER, _LEAST_NEWER, _LEAST_SHARED = 0.6, 0.25, 0.2
-_SURELY_SHARED = 0.34
-# A later text that is not nearly as relevant needs more.
-_NEARLY, _CLEARLY = 0.7, 0.2
+_SURELY_SHARED, _SHARED_IN_LONG = 0.34, 0.5
 # From the first sum of signs on a later text stands above an earlier one, from the second on it replaces it.
-_LATER, _REPLACES, _REPLACES_IN_LONG = 0.0, 1.0, 1.6
+_LATER, _IN_LONG, _REPLACES, _REPLACES_IN_LONG = 0.0, 0.8, 1.0, 1.6
 # A question says at its beginning what it is about; what follows may be a pasted log.
 _QUESTION = 500
 _LONG_QUESTION = 240
@@ -77,20 +78,45 @@ def rank_by_score(scored: Mapping[int, Score]) -> list[int]:
     return sorted(scored, key=lambda place: (-round(scored[place].total, 9), place))
 
 
-def pairs_to_compare(order: Sequence[int], documents: Mapping[int, IndexedDocument]) -> list[tuple[int, int]]:
-    """Return the pairs (newer, older) of one kind among the first hits, where it is known which is newer."""
+def pairs_to_compare(
+    order: Sequence[int],
+    documents: Mapping[int, IndexedDocument],
+    scored: Mapping[int, Score],
+    question: str,
+) -> list[tuple[int, int]]:
+    """Return the pairs (newer, older) of one kind that are both relevant, the older among the first hits."""
+    sentence = _asked_sentence(question)
+    reach = REACHED if asks(sentence) and _asked_time(sentence) == "present" else COMPARED
+    best = max((scored[place].relevance for place in order[:COMPARED]), default=0.0)
+    least = _LEAST_NEWER * best
+    # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
+    near = [
+        place
+        for place in order[:reach]
+        if scored[place].relevance >= least and not documents[place].superseded_by
+    ]
     pairs = []
-    for first, second in combinations(order[:COMPARED], 2):
-        one, other = documents[first], documents[second]
-        if one.thread and one.thread == other.thread:
-            is_newer = one.position > other.position
-        elif one.time is None or other.time is None or one.time == other.time:
+    for older in order[:COMPARED]:
+        if scored[older].relevance < _LEAST_OLDER * best:
             continue
-        else:
-            is_newer = one.time > other.time
-        if one.kind == other.kind:
-            pairs.append((first, second) if is_newer else (second, first))
+        _, kind, _, time, _, _, _, thread, position, *_ = documents[older]
+        for newer in near:
+            other = documents[newer]
+            if thread and thread == other.thread:
+                is_newer = other.position > position
+            else:
+                is_newer = time is not None and other.time is not None and other.time > time
+            if is_newer and other.kind == kind:
+                pairs.append((newer, older))
     return pairs
+
+
+class _Excerpt(NamedTuple):
+    """What a text says of what is asked: all of a short text, or one sentence of a long one."""
+
+    statement: str
+    stems: frozenset[str]
+    is_short: bool
 
 
 def apply_amendments(
@@ -104,35 +130,46 @@ def apply_amendments(
 
     The pairs are (newer, older). The second value is what each amended document is amended by.
     """
-    best = max((scored[place].relevance for place in order[:COMPARED]), default=0.0)
     found: dict[int, Amendment] = {}
     moved: list[tuple[int, int]] = []
     sentence = _asked_sentence(question)
     time, asked = _asked_time(sentence), sentence or question
+    # Who describes a task wants what holds now.
+    is_question = asks(sentence)
+    may_move = is_question and time != "open"
+    first = set(order[:COMPARED])
+    said = {
+        place: _Excerpt(statement, read_statement(statement).stems, statement == texts[place].text)
+        for place in {place for pair in pairs for place in pair}
+        if not is_code(texts[place].text)
+        for statement in (find_statement(texts[place].text, asked),)
+    }
     for newer, older in pairs:
+        if newer not in said or older not in said or texts[newer].place != texts[older].place:
+            continue
+        later, earlier = said[newer], said[older]
+        is_short = later.is_short and earlier.is_short
+        shared = share_of_words(later.stems, earlier.stems)
+        least = (_LEAST_SHARED if may_move else _SURELY_SHARED) if is_short else _SHARED_IN_LONG
+        if shared < least or not (may_move or read_change(later.statement).is_told):
+            continue
         new, old = scored[newer].relevance, scored[older].relevance
-        is_near = old >= _LEAST_OLDER * best and new >= _LEAST_NEWER * best
-        if not is_near or texts[newer].place != texts[older].place:
-            continue
-        later, earlier = (find_statement(texts[place].text, asked) for place in (newer, older))
-        shared = share_of_words(later, earlier)
-        if shared < _LEAST_SHARED or is_code(later) or is_code(earlier):
-            continue
-        signs = read_signs(later, earlier, asked, new / old if old else 1.0)
+        signs = read_signs(later.statement, earlier.statement, asked, new / old if old else 1.0)
         total = weigh(signs)
-        # A sentence of a long text tells less than a text of one sentence.
-        is_short = (later, earlier) == (texts[newer].text, texts[older].text)
         is_sure = shared >= _SURELY_SHARED and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
-        least = _LATER if new >= _NEARLY * old else _CLEARLY
+        is_said = says_change(later.statement, earlier.statement, signs, is_short=is_short)
+        # Who states or demands something does not ask what holds now.
+        if not (is_said and (is_sure or is_question)) and not (is_question and newer in first):
+            continue
         if is_sure and time == "past":
             moved.append((older, newer))
-        elif time == "present" and (is_sure or (is_short and total >= least)):
+        elif time == "present" and (is_sure or total >= (_LATER if is_short else _IN_LONG)):
             moved.append((newer, older))
         elif not is_sure:
             continue
-        is_better = older not in found or is_sure > found[older].is_sure
-        if is_better and says_change(later, earlier, signs, is_short=is_short):
-            found[older] = Amendment(newer, explain_change(later, earlier, asked), is_sure)
+        if is_said and (older not in found or is_sure > found[older].is_sure):
+            reason = explain_change(later.statement, earlier.statement, asked)
+            found[older] = Amendment(newer, reason, is_sure)
     return _reorder_pairs(order, moved), found
 
 

@@ -10,7 +10,7 @@ the weights of a preset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from math import exp, log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +28,9 @@ _MOST_SHARE = 1.2
 # The nearest that is compared with what is usual.
 _TENTH = 9
 _USUAL_TENTH = 0.45
+# From here on so many are near that an encoder hardly tells them apart: requests to an agent have .7 in the
+# middle, other texts .1 to .58.
+_CROWDED_TENTH = 0.75
 # Fewer than one in a hundred unrelated documents is this near, by deviations and by cosine.
 _MATCHING_MEANING = 0.47
 _MATCHING_COSINE = 0.3
@@ -40,9 +43,14 @@ IN_PERIOD = 0.15
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
 # Below this evidence a question is about something that the bank does not hold. `python -m bench.retrieval`
-# chooses 1.09, which loses 2 % of the answers of one set; at 1.05 LoCoMo's recall fell below .75.
+# chooses one that loses 2 % of the answers of one set; at 1.05 LoCoMo's recall fell below .75.
 LEAST_EVIDENCE = 1.0
 _UNKNOWN_NAME = 0.4
+# A long text has words of any question: above this number of words more evidence is asked, by the logarithm
+# of the length. The script chooses .3; in a rough trial on joined LongMemEval sessions 4 of 24 were lost from
+# .2 on, and 1 at .15.
+EVIDENCE_BY_LENGTH = 0.15
+_SHORT_TEXT = 40
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
 # (commits .14), from the second on they speak of the same (conversations .26 to .32). And the number of
 # neighbours for which this is assumed.
@@ -59,7 +67,7 @@ class Fusion(NamedTuple):
     """The weights of the parts of a relevance.
 
     `words` are the log odds of words against vectors, `crowding` is added to them for each unit that the
-    tenth nearest is nearer than usual. `length` lowers the words of
+    tenth nearest is nearer than usual, `crowded` for each unit of a crowd. `length` lowers the words of
     long texts, `span` their meaning: an encoder reads only the beginning. `beside` and `two_away` are
     the shares of its score that a neighbour in a thread lends: an answer often stands beside the words that
     were searched for. `person` is the bonus for what a person said.
@@ -67,6 +75,7 @@ class Fusion(NamedTuple):
 
     words: float = 1.2
     crowding: float = 4.0
+    crowded: float = 0.0
     length: float = 0.5
     span: float = 0.6
     beside: float = 0.5
@@ -77,7 +86,7 @@ class Fusion(NamedTuple):
 # Fitted and chosen by leaving out one set at a time: `python -m bench.retrieval` prints them. The vectors of
 # the bundled table are made of words, so they add less to words than those of a sentence encoder.
 FUSION = Fusion()
-ENCODER_FUSION = FUSION._replace(words=0.6, crowding=1.0)
+ENCODER_FUSION = FUSION._replace(words=0.6, crowding=1.0, crowded=24.0)
 # The entries of the agents' stream are a log, not a conversation: they lend less.
 _LENT_IN_LOG = 0.6
 # How far away a neighbour lends.
@@ -164,7 +173,8 @@ def fuse(
         for place, cosine in cosines.items()
     }
     tenth = sorted(near.values(), reverse=True)[_TENTH] if len(near) > _TENTH else _USUAL_TENTH
-    of_words = 1 / (1 + exp(-weights.words - weights.crowding * (tenth - _USUAL_TENTH)))
+    odds = weights.words + weights.crowding * (tenth - _USUAL_TENTH)
+    of_words = 1 / (1 + exp(-odds - weights.crowded * max(0.0, tenth - _CROWDED_TENTH)))
     found = {}
     for place in {**shares, **near}:
         by_words, by_meaning = shares.get(place, 0.0), near.get(place, 0.0)
@@ -192,6 +202,12 @@ def weigh_evidence(
     cosine = max([why.cosine or 0.0 for why in found.values()])
     both = max([min(_MOST_SHARE, scale * why.words) + why.meaning for why in found.values()])
     return 1.5 * words + cosine + 0.5 * both - (_UNKNOWN_NAME if has_unknown_name else 0.0)
+
+
+def excess_length(documents: Collection[IndexedDocument]) -> float:
+    """Return by how much these texts are longer than short ones, as a logarithm; 0 for short texts."""
+    mean = sum(document.length for document in documents) / max(1, len(documents))
+    return log(max(1.0, mean / _SHORT_TEXT))
 
 
 def is_match(why: Relevance) -> bool:
@@ -232,20 +248,21 @@ def add_neighbour_scores(
     }
     if len(set(threads.values())) == len(threads):
         return dict(found)
-    at = {(thread, documents[place].position): place for place, thread in threads.items()}
-    totals = {key: found[place].total for key, place in at.items()}
+    # By thread and position: tuples as keys took twice as long.
+    at: dict[str, dict[int, int]] = {}
+    for place, thread in threads.items():
+        at.setdefault(thread, {})[documents[place].position] = place
     trust = _thread_coherence(found, documents, threads, at, baseline) if baseline is not None else 1.0
     result = dict(found)
-    for place, thread in threads.items() if trust else ():
-        position = documents[place].position
-        lent = 0.0
-        for step, share in zip(LENT, (weights.beside, weights.two_away), strict=True):
-            before = totals.get((thread, position - step), 0.0)
-            after = totals.get((thread, position + step), 0.0)
-            lent += share * max(before, after)
-        lent *= trust * (_LENT_IN_LOG if documents[place].kind == "entry" else 1.0)
-        if lent:
-            result[place] = found[place].raise_by(neighbours=lent)
+    for positions in at.values() if trust else ():
+        totals = {position: found[place].total for position, place in positions.items()}
+        for position, place in positions.items() if len(totals) > 1 else ():
+            lent = 0.0
+            for step, share in zip(LENT, (weights.beside, weights.two_away), strict=True):
+                lent += share * max(totals.get(position - step, 0.0), totals.get(position + step, 0.0))
+            lent *= trust * (_LENT_IN_LOG if documents[place].kind == "entry" else 1.0)
+            if lent:
+                result[place] = found[place].raise_by(neighbours=lent)
     return result
 
 
@@ -253,7 +270,7 @@ def _thread_coherence(
     found: Mapping[int, Relevance],
     documents: Mapping[int, IndexedDocument],
     threads: Mapping[int, str],
-    at: Mapping[tuple[str, int], int],
+    at: Mapping[str, Mapping[int, int]],
     baseline: CosineBaseline,
 ) -> float:
     """Return from 0 to 1 how much neighbours speak of the same: how near those of the nearest are."""
@@ -262,7 +279,8 @@ def _thread_coherence(
     own, beside = [], []
     for place in best:
         position = documents[place].position
-        sides = (at.get((threads[place], position + step)) for step in (-1, 1))
+        positions = at[threads[place]]
+        sides = (positions.get(position - 1), positions.get(position + 1))
         known = [near[side] - baseline.mean for side in sides if side in near]
         own += [near[place] - baseline.mean] * len(known)
         beside += known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import log
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,8 @@ class VectorCache:
         self.match_counts: dict[str, tuple[int, int]] = {}
         self.columns: dict[str, Sequence[str]] = {}
         self.counted_at = -1
+        # For which embedder and state of the bank all this is up to date, with its number and dimensions.
+        self.refreshed: tuple[str, tuple[int, int], tuple[int, int]] | None = None
         self._is_tentative = False
 
     def refresh(self, db: apsw.Connection, embedder: int, dimensions: int) -> None:
@@ -200,16 +202,14 @@ class SqliteReader(SqlReader):
 
         Matching the scope as well would take as long again as matching the words.
         """
-        kinds: set[str] = set()
-        if len(search_filter.groups) == 1:
-            named = {scope_token("kind", kind.name): kind.name for kind in KINDS}
-            kinds = {named.get(token, "") for token in search_filter.groups[0]}
+        kinds = _only_kinds(search_filter)
         half = documents // 2
-        if not kinds or "" in kinds or self._count_matches(f"scope : ({scope})", half + 1) <= half:
+        if not kinds or self._count_matches(f"scope : ({scope})", half + 1) <= half:
             return None
         best = self._score_by_words(match, "", search_filter, 2 * limit)
-        known = self.indexed_documents([hit.place for hit in best])
-        found = [hit for hit in best if hit.place in known and known[hit.place].kind in kinds]
+        sql = f"SELECT id FROM documents WHERE id IN ({{}}) AND kind IN ({marks(kinds)})"
+        known = {place for (place,) in self._query_each(sql, [hit.place for hit in best], *kinds)}
+        found = [hit for hit in best if hit.place in known]
         return found if len(found) >= limit or len(best) < 2 * limit else None
 
     def _score_by_words(
@@ -255,10 +255,9 @@ class SqliteReader(SqlReader):
     ) -> list[IndexHit]:
         from archivist.store.vectors import float16_dots
 
-        known = self._embedder(embedder)
-        if known is None or not any(query):
+        known = self._refresh_cache(embedder) if any(query) else None
+        if known is None:
             return []
-        self._cache.refresh(self._db, *known)
         allowed = self._allowed_places(search_filter)
         in_python = self._cache.rows.scans_in_python
         # Without numpy a long shortlist is slow; for a part of the bank a shorter one is enough.
@@ -281,27 +280,40 @@ class SqliteReader(SqlReader):
         return [IndexHit(place, scores[place]) for place in best[:limit]]
 
     def cosines(self, query: Sequence[float], embedder: str, places: Sequence[int]) -> dict[int, float]:
-        known = self._embedder(embedder)
-        if known is None or not any(query):
+        known = self._refresh_cache(embedder, only_in_use=True) if any(query) else None
+        if known is None:
             return {}
-        if self._cache.embedder == known[0]:
-            self._cache.refresh(self._db, *known)
-            if not self._cache.rows.scans_in_python:
-                kept = self._updated_planes(known[0]).dot_products(query, places)
-                if kept is not None:
-                    return kept
+        if self._cache.embedder == known[0] and not self._cache.rows.scans_in_python:
+            kept = self._updated_planes(known[0]).dot_products(query, places)
+            if kept is not None:
+                return kept
         from archivist.store.vectors import int8_dots
 
         rows = self._rows_of("vector_rows", known[0], places)
         return dict(zip(rows, int8_dots(query, list(rows.values())), strict=True))
 
+    def _state(self) -> tuple[int, int]:
+        """Return numbers that differ after a write by this connection or by another."""
+        return self._db.data_version(), self._db.total_changes()
+
+    def _refresh_cache(self, name: str, *, only_in_use: bool = False) -> tuple[int, int] | None:
+        """Bring the cache of vectors up to date, once for each state of the bank; return the embedder."""
+        cache = self._cache
+        if cache.refreshed and cache.refreshed[0] == name and cache.refreshed[1] == self._state():
+            return cache.refreshed[2]
+        known = self._embedder(name)
+        if known is not None and (not only_in_use or cache.embedder == known[0]):
+            cache.refresh(self._db, *known)
+            # What a transaction wrote may be rolled back.
+            is_writing = self._db.txn_state("main") == apsw.SQLITE_TXN_WRITE
+            cache.refreshed = None if is_writing else (name, self._state(), known)
+        return known
+
     def sample_cosines(self, query: Sequence[float], embedder: str) -> list[float]:
-        known = self._embedder(embedder)
-        if known is None or not any(query):
+        if not any(query) or self._refresh_cache(embedder) is None:
             return []
         from archivist.store.vectors import int8_dots
 
-        self._cache.refresh(self._db, *known)
         return int8_dots(query, self._cache.sample)
 
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
@@ -344,7 +356,7 @@ class SqliteReader(SqlReader):
         """Return the places that pass a filter, or None for all, or for too many to list."""
         if not search_filter.groups and not search_filter.has_ranges:
             return None
-        at = (self._db.data_version(), self._db.total_changes())
+        at = self._state()
         if at != self._allowed_at:
             self._cache.allowed.clear()
             self._allowed_at = at
@@ -366,7 +378,10 @@ class SqliteReader(SqlReader):
         scope = _scope_expression(search_filter)
         ranges, values = _range_conditions(search_filter)
         conditions = [ranges] if ranges else []
-        if scope:
+        if kinds := _only_kinds(search_filter):
+            conditions.append(f"d.kind IN ({marks(kinds)})")
+            values += kinds
+        elif scope:
             # Looking up each place is better only where the scope has many more documents.
             each = "" if self.document_count() <= _LISTED else " AND rowid = d.id"
             conditions.append(f"d.id IN (SELECT rowid FROM search WHERE search MATCH ?{each})")
@@ -405,6 +420,16 @@ def _match_expression(words: TextQuery, search_filter: SearchFilter) -> str:
 
 def _scope_expression(search_filter: SearchFilter) -> str:
     return " AND ".join(f"({' OR '.join(group)})" for group in search_filter.groups)
+
+
+@lru_cache(maxsize=64)
+def _only_kinds(search_filter: SearchFilter) -> tuple[str, ...]:
+    """Return the kinds of a filter that names nothing else; the table of documents has them in a column."""
+    if len(search_filter.groups) != 1:
+        return ()
+    named = {scope_token("kind", kind.name): kind.name for kind in KINDS}
+    kinds = tuple(named.get(token, "") for token in search_filter.groups[0])
+    return () if "" in kinds else kinds
 
 
 def _range_conditions(search_filter: SearchFilter) -> tuple[str, list[Any]]:
