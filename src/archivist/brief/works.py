@@ -58,7 +58,7 @@ _MOST_FAILING = 4
 _LONGEST_FAILING = 300
 # Every agent meets refused edits: they are told with what avoids them.
 _EDITS = "edit_not_applied"
-_USED_WRONGLY = "usage"
+_ABOUT_WORDS = frozenset(("usage", "missing_file", "missing_module", "missing_command", "import_error"))
 _EDIT_ADVICE = {
     "not read yet": "read the file first",
     "changed since read": "read the file again right before",
@@ -362,8 +362,8 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
         if len(of_runs) >= _LEAST_FAILING and not is_of_other and not is_over:
             slip = _common_slip(of_runs.values()) if is_edit else None
             refused = _refused_words(of_runs.values())
-            # That a program knows some word not, says nothing without the word.
-            if not refused and any(entry.get("kind") == _USED_WRONGLY for entry in entries):
+            # That a program does not know or find something says nothing without the word.
+            if not refused and any(entry.get("kind") in _ABOUT_WORDS for entry in entries):
                 continue
             advice = _EDIT_ADVICE.get(error, _EXACT_LINES) if is_edit else ""
             cause, advice = slip or (error + refused, advice)
@@ -388,11 +388,11 @@ def _common_place(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
 
 
 def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
-    """Return the words that two runs at least were refused for, as a line tells them; or nothing."""
+    """Return the words that two runs at least were refused or missed, as a line tells them; or nothing."""
     words: Counter[str] = Counter()
     for entries in runs:
-        used_wrongly = (each for each in entries if each.get("kind") == _USED_WRONGLY)
-        words.update({word for each in used_wrongly for word in each.get("subjects") or ()})
+        about = (each for each in entries if each.get("kind") in _ABOUT_WORDS)
+        words.update({word for each in about for word in each.get("subjects") or ()})
     often = [word for word, count in words.most_common(2) if count >= _LEAST_RUNS and _is_plain(word)]
     return f" {' and '.join(f'`{word}`' for word in often)}" if often else ""
 
