@@ -39,7 +39,7 @@ _SERVERS = ("serve", "open", "mcp", "worker")
 
 # name → module and attribute, and its line of help: `--help` imports none of them.
 COMMANDS = {
-    "setup": ("install:setup", "Learn from this repository's sessions and connect its clients."),
+    "setup": ("setup:setup", "Learn from this repository's sessions and connect its clients."),
     "init": ("banks:init", "Make a bank for this project."),
     "trust": ("trust:trust", "Look at a bank that you did not make here, and accept it."),
     "status": ("banks:status", "Count the records in the bank."),
