@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.capture.intake_service import UNREAD
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import InputError
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson
+from archivist.records.run_words import UNREAD
 from archivist.store.filters import equals
 from tests.samples import agent_log, finding, reviewed, run_lines, write_jsonl
 

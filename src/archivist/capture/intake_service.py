@@ -13,7 +13,7 @@ from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import Cleaner
 from archivist.capture.runs import claim_run, count_events, require_own_run
 from archivist.records.episode import Episode, merge_episode
-from archivist.records.run_words import BEGAN, FOLDER, EpisodeStatus
+from archivist.records.run_words import BEGAN, FOLDER, UNREAD, EpisodeStatus
 from archivist.records.words import NOTES, PART
 from archivist.service import require_name
 
@@ -34,8 +34,6 @@ _BATCH_EVENTS = 2_000
 _MOST_HELD = 50_000
 # A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
 _MAX_REASONS = 20
-# Where a run notes what could not be read in its log: the number of lines, the first of them, how it ends.
-UNREAD = "unread"
 
 
 class CaptureResult(NamedTuple):

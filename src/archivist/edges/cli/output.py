@@ -30,6 +30,8 @@ _PROBLEMS_SHOWN = 20
 _MIN_WIDTHS = ((40, 12), (10, 5), (8, 3))
 # The id or the score at the beginning of a line, and how words of tables are coloured.
 _NAME_OF_LINE = lazy_pattern(r"(?m)^[^\s│]\S*(?=  )")
+# What stands before the words of a line: a heading of one word in a column, or the mark of a list.
+_OPENING = lazy_pattern(r"[ ]*(?:\d{1,3}\. |- |\w{1,12}[ ]{2,})?")
 _COLOURS = {"success": "green", "failed": "red", "aborted": "red", "partial": "magenta", "quarantined": "red"}
 # Characters that JSON leaves as they are, but a terminal obeys or UTF-8 cannot hold.
 _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -121,6 +123,31 @@ def say(text: object = "", *, nl: bool = True) -> None:
     click.echo(make_legible(str(text)), nl=nl)
 
 
+def wrap_text(text: str) -> str:
+    """Return a text with its long lines broken at words to fit the terminal; elsewhere as it is.
+
+    What follows a line's heading or the mark of a list stands below its first word. Differences of files and
+    other lines without words stay whole.
+    """
+    if not is_terminal():
+        return text
+    import textwrap
+
+    wrap = textwrap.TextWrapper(terminal_columns(), break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for line in text.split("\n"):
+        opening = _OPENING.match(line)
+        wrap.subsequent_indent = " " * opening.end() if opening else ""
+        is_whole = _display_width(line) <= wrap.width or line.startswith(("+", "-", "@@", "<!--"))
+        lines += [line] if is_whole else wrap.wrap(line)
+    return "\n".join(lines)
+
+
+def say_wrapped(text: object = "", *, nl: bool = True) -> None:
+    """Print a text to stdout, in lines that fit the terminal."""
+    say(wrap_text(str(text)), nl=nl)
+
+
 def note(text: object) -> None:
     """Print a message to stderr as one line; a closed stderr is no reason to stop."""
     try:
@@ -133,7 +160,18 @@ def confirm(question: str, what: str, hint: str) -> bool:
     """Ask a person; where nobody can answer, say how to agree without being asked."""
     if not sys.stdin.isatty():
         raise click.UsageError(f"{what} needs confirmation\nhint: {hint}")
-    return click.confirm(question, err=True)
+    return ask(question, "y/N", default="n") == "y"
+
+
+def ask(question: str, choices: str, *, default: str) -> str:
+    """Ask a person until the answer is one of the letters that the choices begin with; return the letter."""
+    letters = choices.partition(",")[0].lower().split("/")
+    while True:
+        answer = click.prompt(f"{question} [{choices}]", default=default, show_default=False, err=True)
+        letter = answer.strip().lower()[:1]
+        if letter in letters:
+            return letter
+        note(f"please answer {' or '.join(letters)}")
 
 
 def close_quietly(*streams: TextIO) -> None:

@@ -24,7 +24,7 @@ from archivist.edges.cli.brief import (
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import approval_notes, pluralize
+from archivist.edges.cli.wording import approval_notes, name_problem, pluralize, unread_notes
 from archivist.errors import BankLockedError, BankReadOnlyError, InputError
 from archivist.ids import new_id
 from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
@@ -255,7 +255,7 @@ def capture(
             try:
                 taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))
             except InputError as error:
-                refused[_name_problem(path, error)] = error.hint
+                refused[name_problem(path, error)] = error.hint
             advance(1)
         problems = list(refused)
         view = views.capture_view(bank, taken, refused=problems)
@@ -264,7 +264,7 @@ def capture(
         for line in problem_lines(problems[1:]):
             note(line)
         raise InputError(problems[0], hint=refused[problems[0]])
-    skipped = [f"skipped {each.file}: {reason}" for each in taken for reason in each.reasons]
+    skipped = [line for each in taken for line in unread_notes(each)]
     # Several logs may tell of one run.
     runs = {episode.id: episode for each in taken for episode in each.episodes}
     by_status = Counter(f"  {episode.status}" for episode in runs.values())
@@ -272,6 +272,7 @@ def capture(
         **dict(by_status.most_common()),
         "events": sum(each.events for each in taken),
         "files known already": sum(each.is_unchanged for each in taken),
+        "files that hold less of a run than is known": sum(bool(each.shorter) for each in taken),
         "records skipped": sum(each.skipped for each in taken),
         "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
     }
@@ -292,10 +293,6 @@ def capture(
         warnings=[*problem_lines(problems), *problem_lines(skipped)],
         code=EXIT_PARTIAL if problems or skipped else 0,
     )
-
-
-def _name_problem(path: Path, error: InputError) -> str:
-    return error.message if str(path) in error.message else f"{escape_name(path)}: {error.message}"
 
 
 def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], list[Path], int]:

@@ -16,25 +16,26 @@ import click
 
 from archivist import paths, projects
 from archivist.bank import Bank
-from archivist.brief.select import BriefFormat, BriefRequest
+from archivist.brief.select import BriefFormat, BriefRequest, RenderedBrief
 from archivist.capture.client_logs import ClientLog, checkout_places, find_client_logs
-from archivist.capture.service import CaptureOverrides
+from archivist.capture.service import CaptureOverrides, CaptureResult
 from archivist.doctor import LOG
 from archivist.edges.cli import options
 from archivist.edges.cli.banks import create_bank, refuse_global_place
 from archivist.edges.cli.install import ASKS, project_root, usual_clients
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
+    ask,
     confirm,
     embed,
     note,
     print_json,
     problem_lines,
     progress,
-    say,
+    say_wrapped,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import approval_notes, pluralize
+from archivist.edges.cli.wording import approval_notes, name_problem, pluralize, unread_notes
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain, changes
 from archivist.edges.install.changes import NO_LOCAL_SERVER, SETUP_FILE, ClientPlan, SetupRecord
@@ -43,7 +44,7 @@ from archivist.errors import AccessError, ArchivistError, InputError, UntrustedB
 from archivist.files import hook_log
 from archivist.files.git import remove_bank_exclusion
 from archivist.files.open import read_small_text, real_path
-from archivist.files.worktrees import bank_place, repositories_above, worktrees_of
+from archivist.files.worktrees import bank_place, repositories_above, shared_git_dir, worktrees_of
 from archivist.records.words import ActorKind
 from archivist.reflect.trigger import ReflectionOutcome
 from archivist.text import on_one_line
@@ -54,6 +55,11 @@ _CACHES = ("file_systems", "trusted.json")
 # How long setup waits for a hook that imports a session; a reflection takes a few seconds.
 _HOOK_WAIT_S = 60.0
 _OWN_FILES = ("", "-wal", "-shm", "-journal")
+# What becomes of a log that was found: every one is counted under one of these.
+_NEW, _LONGER, _KNOWN = "new", "longer than before", "known already"
+_SHORTER, _EMPTY = "with less than is known of the run", "without any event"
+_UNREADABLE = "unreadable"
+_BECAME = (_NEW, _LONGER, _KNOWN, _SHORTER, _EMPTY, _UNREADABLE)
 
 
 @click.command()
@@ -64,6 +70,7 @@ _OWN_FILES = ("", "-wal", "-shm", "-journal")
 @click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")
 @click.option("--moved-from", "former", metavar="FOLDER", multiple=True, type=click.Path(path_type=Path),
               help="Also take sessions of this former folder, or of those of its name below.")  # fmt: skip
+@click.option("--any-folder", is_flag=True, help="Also where there is no git repository.")
 @options.as_json
 @click.pass_obj
 def setup(
@@ -73,6 +80,7 @@ def setup(
     undo: bool,
     user: bool,
     former: tuple[Path, ...],
+    any_folder: bool,
     **how: bool,
 ) -> None:
     """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
@@ -87,8 +95,10 @@ def setup(
     actor = session.actor()
     if actor.kind is not ActorKind.HUMAN:
         raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
-    if (folder := project_root(session)).parent == folder:
-        raise InputError(f"{str(folder)!r} is no project", hint="cd into a repository first")
+    if undo and (user or former):
+        raise click.UsageError("--undo takes back all that setup did here: leave --user and --moved-from out")
+    if not undo:
+        _refuse_other_folders(session, is_insisted=any_folder)
     view = _undo(session, **how) if undo else _set_up(session, user=user, former=former, **how)
     if how["as_json"]:
         print_json(view)
@@ -96,14 +106,28 @@ def setup(
         click.get_current_context().exit(EXIT_PARTIAL)
 
 
+def _refuse_other_folders(session: Session, *, is_insisted: bool) -> None:
+    """Refuse a folder that is no project: a bank there would be that of everything below it."""
+    folder = project_root(session)
+    if folder.parent == folder:
+        raise InputError(f"{str(folder)!r} is no project", hint="cd into a repository first")
+    file = paths.bank_file(_bank_place(session)).absolute()
+    refuse_global_place(file)
+    is_project = shared_git_dir(folder) is not None or has_bank_at(file)
+    if not (is_project or is_insisted or session.bank_path):
+        hint = "cd into a repository first; for this folder and all below it: archivist setup --any-folder"
+        raise InputError(f"{str(folder)!r} is in no git repository", hint=hint)
+
+
 def _set_up(
     session: Session, *, yes: bool, dry_run: bool, user: bool, former: Sequence[Path], as_json: bool
 ) -> dict[str, Any]:
-    tell = _silence if as_json else say
+    tell = _silence if as_json else say_wrapped
     checkout = project_root(session)
     place = _bank_place(session)
     file = paths.bank_file(place).absolute()
-    places = checkout_places(checkout, [real_path(folder) for folder in former])
+    clones = projects.find_clones(checkout, accepted_banks())
+    places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
     logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
     plans, remarks, refused = _plan_clients(checkout, {log.client for log in logs}, user=user)
     view: dict[str, Any] = {
@@ -111,6 +135,7 @@ def _set_up(
         "sessions": dict(Counter(log.client for log in logs)),
         "gone": dict(gone),
         "left_out": dict(left_out),
+        "clones": list(map(str, clones)),
         "clients": [
             {"client": plan.client, "changes": [str(change.path) for change in plan.changes]}
             for plan in plans
@@ -119,13 +144,15 @@ def _set_up(
         "refused": refused,
         "dry_run": dry_run,
     }
-    refuse_global_place(file)
     has_repository = bool(repositories_above(file))
     sessions = _describe_sessions(logs, gone, left_out, has_repository=has_repository)
+    if clones:
+        sessions += f"\n          those of other clones count too: {', '.join(map(str, clones))}"
     was_at = _find_former_folder(file)
     if dry_run:
         _tell_bank(file, was_at, sessions, tell)
-        _show_plans(plans, remarks, tell, is_full=True)
+        _show_plans(plans, remarks, tell)
+        _show_diffs(plans, tell)
         tell("\n".join(("Nothing was changed: this was a dry run.", *problem_lines(problems))))
         return view
     is_first_home = not paths.home_folder().exists()
@@ -143,17 +170,25 @@ def _set_up(
     tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
     tell(f"Sessions  {sessions}")
     with session.bank(folder=checkout) as bank:
+        with bank.reading() as reader:
+            name = projects.name_of_clone(reader, checkout, bank.root, clones[0]) if clones else ""
+        if name:
+            bank.lessons.claim(name)
         view |= _learn(bank, checkout, logs, problems, tell)
         if former:
             # Sessions of a clone with another remote would else seem to be another repository's.
             bank.lessons.claim(view["project"])
+        request = BriefRequest(project=view["project"], form=BriefFormat.MARKDOWN, fence=False)
+        brief = bank.brief(request, global_bank=session.global_bank())
+        _tell_lessons(bank, brief, view, tell)
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
         is_connected = bool(view["installed"]) or any("is installed already" in line for line in remarks)
-        view["brief"] = _tell_brief(bank, session, view["project"], tell, is_connected=is_connected)
+        _tell_brief(bank, brief, request, tell, is_connected=is_connected)
+        view["brief"] = brief.text
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
-    is_partial = bool(view["unread"]) or (yes and bool(view["refused"]))
+    is_partial = bool(view["unread"] or view["damaged"]) or (yes and bool(view["refused"]))
     return {**view, "created": is_new, "problems": problems, "is_partial": is_partial}
 
 
@@ -226,12 +261,13 @@ def _describe_sessions(
 def _learn(
     bank: Bank, checkout: Path, logs: Sequence[ClientLog], problems: list[str], tell: Any
 ) -> dict[str, Any]:
-    """Capture the logs in order of time and reflect on them; say what came of it."""
+    """Capture the logs in order of time and reflect on them; say what became of each log."""
     with bank.reading() as reader:
         project = projects.project_at(reader, checkout, bank.root)
     overrides = CaptureOverrides(project=project, folder=str(checkout))
     runs: set[str] = set()
-    secrets = unread = 0
+    became: Counter[str] = Counter()
+    secrets = damaged = 0
     # A hook that still works on a session notes at its end that it has told it; until then setup waits.
     with (
         hook_log.lock_sessions(paths.state_folder(bank.path), _HOOK_WAIT_S),
@@ -242,16 +278,22 @@ def _learn(
         for log in logs:
             try:
                 if log.session in told:
+                    became[_KNOWN] += 1
                     continue
                 if log.is_database:
-                    taken = bank.runs.take(log.read_items(), overrides)
+                    taken = bank.runs.take(log.read_items(), overrides, is_log=True)._replace(
+                        file=str(log.path)
+                    )
                 else:
                     taken = bank.runs.capture_file(log.path, overrides=overrides)
                 runs.update((*taken.created, *taken.updated))
                 secrets += sum(taken.secrets.values())
+                damaged += bool(notes := unread_notes(taken))
+                problems += notes
+                became[_describe_taken(taken)] += 1
             except InputError as error:
-                problems.append(f"{log.path}: {error.message}")
-                unread += 1
+                problems.append(name_problem(log.path, error))
+                became[_UNREADABLE] += 1
             finally:
                 advance(1)
     with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
@@ -260,27 +302,53 @@ def _learn(
                 problems.append(f"{done.run}: {done.error}")
             advance(1)
     embed(bank)
-    held = bank.doctor.status()
-    lessons = held["active_lessons"] + held["candidate_lessons"]
-    redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
-    redacted += f"; {pluralize(unread, 'log')} could not be read, see below" if unread else ""
     if logs:
-        tell(f"Captured  {pluralize(len(runs), 'new or longer run')} of project {project}{redacted}")
-        learnt = f"{pluralize(lessons, 'lesson')} in all: archivist lessons list"
-        reason = "no log could be read" if unread == len(logs) else "no failure recurred"
-        tell(f"Learnt    {learnt if lessons else f'no lesson yet: {reason}'}")
-        for line in approval_notes(held["quarantined_lessons"]):
-            tell(f"          {line}")
-        if held["open_proposals"]:
-            proposals = pluralize(held["open_proposals"], "proposal")
-            tell(f"          {proposals} for core memory to decide on: archivist proposals list")
+        counts = ", ".join(f"{became[word]} {word}" for word in _BECAME if became[word])
+        redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
+        tell(f"Captured  {counts}; filed under project {project}{redacted}")
+        if damaged:
+            tell(f"          {pluralize(damaged, 'log')} could be read in part only, see below")
+        if became[_UNREADABLE]:
+            tell(f"          {pluralize(became[_UNREADABLE], 'log')} could not be read, see below")
     else:
         tell(
             "          After the first session that a client ends here, its log is captured and learnt from,"
+            " and the session after it is told what was learnt."
         )
-        tell("          and the session after it is told what was learnt.")
-    counts = {"lessons": lessons, "secrets": secrets, "unread": unread}
-    return {"project": project, "runs": sorted(runs), **counts}
+    counted = {"secrets": secrets, "unread": became[_UNREADABLE], "damaged": damaged}
+    return {"project": project, "runs": sorted(runs), "logs": dict(became), **counted}
+
+
+def _describe_taken(taken: CaptureResult) -> str:
+    """Return what became of a log, in the word by which setup counts it."""
+    if taken.created:
+        return _NEW
+    if taken.shorter:
+        return _SHORTER
+    if taken.updated:
+        return _LONGER
+    return _KNOWN if taken.episodes else _EMPTY
+
+
+def _tell_lessons(bank: Bank, brief: RenderedBrief, view: dict[str, Any], tell: Any) -> None:
+    """Say how many lessons the bank holds now and when each is told, and what waits for a person."""
+    held = bank.doctor.status()
+    view["lessons"] = lessons = held["active_lessons"] + held["candidate_lessons"]
+    if not view["logs"]:
+        return
+    if lessons:
+        moments = ", ".join(
+            f"{count} {moment}" for moment, count in bank.briefs.count_by_moment(brief).items()
+        )
+        tell(f"Learnt    {pluralize(lessons, 'lesson')} held now: {moments}; archivist lessons list")
+    else:
+        is_all = view["unread"] == sum(view["logs"].values())
+        tell(f"Learnt    no lesson yet: {'no log could be read' if is_all else 'no failure recurred'}")
+    for line in approval_notes(held["quarantined_lessons"]):
+        tell(f"          {line}")
+    if held["open_proposals"]:
+        proposals = pluralize(held["open_proposals"], "proposal")
+        tell(f"          {proposals} for core memory to decide on: archivist proposals list")
 
 
 def _plan_clients(
@@ -313,26 +381,37 @@ def _plan_clients(
             also = "in each worktree archivist setup, or once archivist setup --user"
             remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
     remarks += [
-        f"{client} is learnt from, and told on request only: archivist brief, or by MCP: {how}"
-        for client, how in WITHOUT_HOOKS.items()
+        f"{client} is learnt from, and told on request only: archivist brief, or by MCP: archivist install"
+        f" {client} says how"
+        for client in WITHOUT_HOOKS
         if client in logged
     ]
     return plans, remarks, refused
 
 
-def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any, *, is_full: bool) -> None:
+def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any) -> None:
+    """Say in a line each what would be written for the clients, and what else matters of them."""
     for plan in plans:
         for change in plan.changes:
-            diff = change.diff(plan.place.root, "~" if plan.place.is_user else "")
-            added = sum(line.startswith("+") for line in diff.splitlines()) - 1
-            if is_full and diff:
-                tell(diff, nl=False)
-            elif diff:
-                tell(f"Client    {plan.client}: {change.action} {change.path} ({pluralize(added, 'line')})")
+            lines = change.diff(plan.place.root).splitlines()[2:]
+            counts = [
+                f"{sign}{number}" for sign in "+-" if (number := sum(line[0] == sign for line in lines))
+            ]
+            if counts:
+                is_inside = change.path.is_relative_to(plan.place.root) and not plan.place.is_user
+                name = change.path.relative_to(plan.place.root) if is_inside else change.path
+                tell(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
     for remark in remarks:
         tell(f"Client    {remark}")
     if not plans and not remarks:
         tell(f"Client    none was found on this machine: archivist install {'|'.join(CLIENTS)}")
+
+
+def _show_diffs(plans: Sequence[ClientPlan], tell: Any) -> None:
+    for plan in plans:
+        for change in plan.changes:
+            if diff := change.diff(plan.place.root, "~" if plan.place.is_user else ""):
+                tell(diff, nl=False)
 
 
 def _connect(
@@ -345,16 +424,24 @@ def _connect(
     yes: bool,
 ) -> list[str]:
     """Show what would be written, ask, and install; return the clients that were installed."""
-    is_asked = not yes and sys.stdin.isatty() and sys.stderr.isatty()
-    _show_plans(plans, remarks, tell, is_full=is_asked)
+    _show_plans(plans, remarks, tell)
     names = ", ".join(plan.client for plan in plans)
     if not plans:
         return []
-    if not yes and not is_asked:
+    if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
         return []
-    if is_asked and not click.confirm(f"Install into {names}?", default=True, err=True):
-        return []
+    while not yes:
+        answer = ask(f"Install into {names}?", "Y/n/d, d shows every line", default="y")
+        if answer == "d":
+            _show_diffs(plans, tell)
+        elif answer == "n":
+            tell(
+                "          Nothing was installed; archivist setup asks again, or name one: archivist install"
+            )
+            return []
+        else:
+            break
     for plan in plans:
         done = [plan.client, plan.place.scope, str(plan.place.root)]
         record = record._replace(installs=[*record.installs, done])
@@ -366,10 +453,10 @@ def _connect(
     return [plan.client for plan in plans]
 
 
-def _tell_brief(bank: Bank, session: Session, project: str, tell: Any, *, is_connected: bool) -> str:
+def _tell_brief(
+    bank: Bank, brief: RenderedBrief, request: BriefRequest, tell: Any, *, is_connected: bool
+) -> None:
     """Print what the next session is told, or would be if a client were connected."""
-    request = BriefRequest(project=project, form=BriefFormat.MARKDOWN, fence=False)
-    brief = bank.brief(request, global_bank=session.global_bank())
     if brief.text:
         told = "The next session here is told:"
         told = (
@@ -384,7 +471,6 @@ def _tell_brief(bank: Bank, session: Session, project: str, tell: Any, *, is_con
         # What to do about it has been said above.
         reason = bank.briefs.explain_empty(brief, request).partition(": ")[0]
         tell(f"\nThe next session here is told nothing yet: {reason}.")
-    return brief.text
 
 
 def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
@@ -393,7 +479,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
     record = SetupRecord.load(paths.state_folder(file))
     if record == SetupRecord():
         hint = "archivist uninstall all removes what is in the clients' settings here"
-        raise InputError(f"archivist setup was not run for the bank {str(file)!r}", hint=hint)
+        raise InputError(f"nothing to undo: setup was not run for the bank {str(file)!r}", hint=hint)
     plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
     removed = [
         f"{plan.client} in {plan.place.root}{', for all your projects' if plan.place.is_user else ''}"
@@ -418,7 +504,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         contents = "which cannot be read; archivist salvage copies what is left, before you undo"
     if record.has_made_bank:
         lines.append(f"Delete    {file} {contents}" if is_deleted else f"Leave     {file}: {contents}")
-    tell = _silence if as_json else say
+    tell = _silence if as_json else say_wrapped
     for line in lines:
         tell(line)
     view = {
@@ -432,6 +518,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         tell("Nothing was changed: this was a dry run.")
         return view
     if not yes and not confirm("Undo it?", "undoing", "--yes undoes it without asking"):
+        tell("Nothing was changed.")
         return {**view, "uninstalled": [], "bank_deleted": False}
     for plan in plans:
         changes.apply_plan(plan, is_removal=True)

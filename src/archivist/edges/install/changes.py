@@ -37,7 +37,7 @@ _FOLDERS = (
     "hooks", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = (
-    "the MCP server is left out, because its file is the project's, not yours; to add it for yourself"
+    "hooks only; the MCP server is left out, since its settings file belongs to the project. For yourself"
 )
 
 
