@@ -269,12 +269,14 @@ def _check_size(bank: Bank) -> tuple[bool, str]:
 
 def _check_retention(bank: Bank) -> tuple[bool, str]:
     rules, last = bank.config.retention, bank.erasure.last_pruned()
-    kept = f"runs that no lesson cites are kept {rules.episodes_days} days, artifacts {rules.artifacts_days}"
-    by = (
-        "a finished run prunes, at most once a day"
-        if rules.automatic
-        else "only archivist prune --yes prunes"
+    days, latest = rules.episodes_days, bank.config.reflect.related_runs
+    kept = (
+        f"the latest {latest} runs of a project are kept, and those that lessons cite; others go {days} days"
+        f" after they ended or were captured, artifacts after {rules.artifacts_days}"
     )
+    by = "a finished run prunes, at most once a day"
+    if not rules.automatic:
+        kept, by = "everything is kept", "only archivist prune --yes prunes"
     when = f"last pruned {str(last['time'])[:10]}: {_pruned_text(last)}" if last else "not pruned yet"
     return True, f"{kept}; {by}; {when}"
 

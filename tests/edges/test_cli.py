@@ -594,7 +594,10 @@ def test_a_reader_that_goes_away_is_no_error(bank_cli: Command, project: Path) -
 def test_status_counts_what_there_is(bank_cli: Command) -> None:
     bank_cli("lessons", "add", "One")
     assert _json(bank_cli("status", "--json"))["active_lessons"] == 1
-    assert "active lessons       1" in bank_cli("status").out
+    assert bank_cli("status").out.splitlines() == ["What            Count", "active lessons  1"]
+    everything = bank_cli("status", "--all").out
+    assert "calls refused to agents" in everything
+    assert len(everything.splitlines()) == len(_json(bank_cli("status", "--json"))) + 1
 
 
 # Learning from agents' logs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -47,9 +48,14 @@ class _ClientName(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices:
-            how = WITHOUT_HOOKS.get(value, "archivist mcp serves any MCP client, see docs/guides/mcp.md")
             known = "" if value in WITHOUT_HOOKS else f": one of {', '.join(self.choices)}"
-            self.fail(f"no hooks are known for {value!r}{known}\nhint: its MCP server: {how}", param, ctx)
+            how = WITHOUT_HOOKS.get(value, "archivist mcp serves any MCP client, see docs/guides/mcp.md")
+            how = f"its MCP server: {how}"
+            near = [name for name in self.choices if value and name.startswith(value.lower())]
+            near = near or get_close_matches(value.lower(), self.choices, n=1)
+            if near and value not in WITHOUT_HOOKS:
+                how = f"did you mean {near[0]}?"
+            self.fail(f"no hooks are known for {value!r}{known}\nhint: {how}", param, ctx)
         return super().convert(value, param, ctx)
 
 

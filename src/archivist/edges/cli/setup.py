@@ -64,7 +64,7 @@ _BECAME = (_NEW, _LONGER, _KNOWN, _SHORTER, _EMPTY, _UNREADABLE)
 
 @click.command()
 @click.argument("words", metavar="", nargs=-1)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--undo", is_flag=True, help="Take everything back that setup did here.")
 @click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")

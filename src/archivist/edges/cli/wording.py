@@ -64,7 +64,13 @@ def waiting_notes(waiting: int, shown_by: str = "archivist lessons list --waitin
 
 def name_problem(path: Path, error: InputError) -> str:
     """Return what is wrong with a file, which is named once."""
-    return error.message if str(path) in error.message else f"{escape_name(path)}: {error.message}"
+    if str(path) in error.message:
+        return error.message
+    # Formats know no more than the file's last name.
+    own = f"{path.name!r} "
+    if error.message.startswith(own):
+        return f"{escape_name(path)} {error.message.removeprefix(own)}"
+    return f"{escape_name(path)}: {error.message}"
 
 
 def unread_notes(taken: CaptureResult) -> list[str]:

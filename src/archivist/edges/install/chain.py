@@ -230,7 +230,7 @@ def _check_clients(
     if problems:
         return Check("clients", False, "; ".join(problems))
     if not installs:
-        return Check("clients", True, f"none is installed: archivist install {'|'.join(hook_events.CLIENTS)}")
+        return Check("clients", True, "nothing is installed yet: archivist setup connects the clients")
     named = dict.fromkeys(
         f"{install.client} ({install.scope}{'' if install.hooks else ', MCP server'})" for install in installs
     )
