@@ -174,7 +174,9 @@ def test_a_question_that_says_nothing_finds_nothing(bank_cli: Command, is_fresh:
     bank_cli("lessons", "add", "Use tabs in the Makefile")
     if not is_fresh:
         bank_cli("doctor", "--reindex")
-    for question in ("", "?!… --", "\udcff"):
+    refused = bank_cli("recall", "--", "")
+    assert (refused.code, refused.out) == (2, "")
+    for question in ("?!… --", "\udcff"):
         ran = bank_cli("recall", "--", question)
         assert (ran.code, ran.out) == (0, "")
         assert ran.err.splitlines()[0] == "nothing found"

@@ -136,18 +136,13 @@ def _set_up(
         "gone": dict(gone),
         "left_out": dict(left_out),
         "clones": list(map(str, clones)),
-        "clients": [
-            {"client": plan.client, "changes": [str(change.path) for change in plan.changes]}
-            for plan in plans
-        ],
+        "clients": [plan.view() for plan in plans],
         "remarks": remarks,
         "refused": refused,
         "dry_run": dry_run,
     }
     has_repository = bool(repositories_above(file))
-    sessions = _describe_sessions(logs, gone, left_out, has_repository=has_repository)
-    if clones:
-        sessions += f"\n          those of other clones count too: {', '.join(map(str, clones))}"
+    sessions = _describe_sessions(logs, gone, left_out, clones, has_repository=has_repository)
     was_at = _find_former_folder(file)
     if dry_run:
         _tell_bank(file, was_at, sessions, tell)
@@ -160,20 +155,14 @@ def _set_up(
         note(f"archivist: {was_at}")
     shown, is_new, notes, warnings = create_bank(session, place)
     state = paths.state_folder(file)
-    record = SetupRecord.load(state)
-    replaced = [f"archivist: {line}" for line in record.find_changed()]
-    has_home = record.has_made_home or is_first_home
-    record = record._replace(has_made_bank=record.has_made_bank or is_new, has_made_home=has_home)
-    record.save(state)
+    record, replaced = _open_record(state, has_made_bank=is_new, has_made_home=is_first_home)
     is_here = paths.is_file(file)
     hidden = "; git does not see it" if is_here and has_repository and not warnings else ""
     tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
     tell(f"Sessions  {sessions}")
     with session.bank(folder=checkout) as bank:
-        with bank.reading() as reader:
-            name = projects.name_of_clone(reader, checkout, bank.root, clones[0]) if clones else ""
-        if name:
-            bank.lessons.claim(name)
+        if clones:
+            _name_as_clone(bank, checkout, clones[0])
         view |= _learn(bank, checkout, logs, problems, tell)
         if former:
             # Sessions of a clone with another remote would else seem to be another repository's.
@@ -184,12 +173,32 @@ def _set_up(
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
         is_connected = bool(view["installed"]) or any("is installed already" in line for line in remarks)
         _tell_brief(bank, brief, request, tell, is_connected=is_connected)
-        view["brief"] = brief.text
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
     is_partial = bool(view["unread"] or view["damaged"]) or (yes and bool(view["refused"]))
-    return {**view, "created": is_new, "problems": problems, "is_partial": is_partial}
+    view |= {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
+    return view
+
+
+def _open_record(state: Path, *, has_made_bank: bool, has_made_home: bool) -> tuple[SetupRecord, list[str]]:
+    """Note what setup made, for its undo; return the record, and which settings others changed since."""
+    record = SetupRecord.load(state)
+    replaced = [f"archivist: {line}" for line in record.find_changed()]
+    record = record._replace(
+        has_made_bank=record.has_made_bank or has_made_bank,
+        has_made_home=record.has_made_home or has_made_home,
+    )
+    record.save(state)
+    return record, replaced
+
+
+def _name_as_clone(bank: Bank, checkout: Path, clone: Path) -> None:
+    """Call the project as in another clone of its repository, unless a remote or the bank names it."""
+    with bank.reading() as reader:
+        name = projects.name_of_clone(reader, checkout, bank.root, clone)
+    if name:
+        bank.lessons.claim(name)
 
 
 def _bank_place(session: Session) -> Path:
@@ -226,7 +235,12 @@ def _silence(_text: object = "", *, nl: bool = True) -> None:
 
 
 def _describe_sessions(
-    logs: Sequence[ClientLog], gone: Counter[str], left_out: Counter[str], *, has_repository: bool
+    logs: Sequence[ClientLog],
+    gone: Counter[str],
+    left_out: Counter[str],
+    clones: Sequence[Path],
+    *,
+    has_repository: bool,
 ) -> str:
     """Count the sessions that were found, and those that were not taken but may be the repository's."""
     place = "repository" if has_repository else "folder"
@@ -236,6 +250,8 @@ def _describe_sessions(
     if logs:
         counts = Counter(log.client for log in logs).most_common()
         lines[0] = f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"
+    if clones:
+        lines.append(f"those of other clones count too: {', '.join(map(str, clones))}")
     if gone:
         # They began in folders of the repository's name that are gone: it may have been there before.
         first, *others = gone

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_short_text
 from archivist.records.run_words import TYPED, EventKind
 from archivist.text import escape_name, shorten, shorten_line
+from archivist.text import pluralize as pluralize
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -30,12 +31,6 @@ _ACCOUNT = {
     "Key decisions": "decisions",
     "Left open": "left_open",
 }
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Return `1 lesson` or `3 lessons`."""
-    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else several}"
 
 
 def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:

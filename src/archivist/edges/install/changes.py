@@ -129,6 +129,10 @@ class ClientPlan(NamedTuple):
         """Say whether anything would change."""
         return any(change.action != "unchanged" for change in self.changes)
 
+    def view(self) -> dict[str, object]:
+        """Return the client and its files as plain values."""
+        return {"client": self.client, "changes": [str(change.path) for change in self.changes]}
+
     def left_files(self) -> list[Path]:
         """Return the files that a removal leaves: without our hooks, or with another server of our name."""
         return [
