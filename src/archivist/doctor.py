@@ -17,8 +17,9 @@ from archivist.errors import ArchivistError, BankDamagedError, BankError
 from archivist.recall.query import LIVE
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status, TaskState
+from archivist.records.run_words import UNREAD
 from archivist.service import BankService
-from archivist.store.filters import equals, one_of
+from archivist.store.filters import contains_text, equals, one_of
 from archivist.store.rows import DECODING_ERRORS
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def _check_capture(bank: Bank) -> tuple[bool, str]:
     with bank.reading() as reader:
         latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
         silent = _silent_clients(reader)
+        damaged = reader.select(Episode, contains_text("extra", f'"{UNREAD}":'), order=("-finished",))
     parts = ["no run was captured yet"]
     for run in latest:
         # A log without times leaves a run of which nobody knows when it ended.
@@ -158,6 +160,11 @@ def _check_capture(bank: Bank) -> tuple[bool, str]:
         f"nothing is learnt from {client}: in its last {_MISSED} sessions {reason}"
         for client, reason in silent.items()
     ]
+    if damaged:
+        noted = damaged[0].extra.get(UNREAD)
+        reason = noted.get("first") if isinstance(noted, dict) else ""
+        runs = "1 run" if len(damaged) == 1 else f"{len(damaged)} runs"
+        parts.append(f"the logs of {runs} were read in part, the last {damaged[0].id} ({reason})")
     is_well = not any(client in READABLE for client in silent)
     advice = ": archivist capture FILE captures a log" if silent else ""
     if not is_well:
@@ -262,12 +269,14 @@ def _check_size(bank: Bank) -> tuple[bool, str]:
 
 def _check_retention(bank: Bank) -> tuple[bool, str]:
     rules, last = bank.config.retention, bank.erasure.last_pruned()
-    kept = f"runs that no lesson cites are kept {rules.episodes_days} days, artifacts {rules.artifacts_days}"
-    by = (
-        "a finished run prunes, at most once a day"
-        if rules.automatic
-        else "only archivist prune --yes prunes"
+    days, latest = rules.episodes_days, bank.config.reflect.related_runs
+    kept = (
+        f"the latest {latest} runs of a project are kept, and those that lessons cite; others go {days} days"
+        f" after they ended or were captured, artifacts after {rules.artifacts_days}"
     )
+    by = "a finished run prunes, at most once a day"
+    if not rules.automatic:
+        kept, by = "everything is kept", "only archivist prune --yes prunes"
     when = f"last pruned {str(last['time'])[:10]}: {_pruned_text(last)}" if last else "not pruned yet"
     return True, f"{kept}; {by}; {when}"
 

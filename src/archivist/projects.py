@@ -28,6 +28,7 @@ from archivist.files.worktrees import (
 from archivist.paths import (
     as_text,
     is_folder,
+    project_folder,
     project_of_address,
     project_of_folder,
     project_parts,
@@ -118,6 +119,22 @@ class Repository:
             return True
         origins = {os.path.realpath(each.address) for each in both if re.match(r"/[^/]", each.address)}
         return self.folder == other.folder or bool(origins & {str(each.folder) for each in both})
+
+
+def find_clones(folder: Path, banks: Iterable[Path]) -> list[Path]:
+    """Return the other checkouts of a folder's repository that have one of these banks."""
+    top = Path(folder.anchor)
+    own = _describe_repository(folder, top)
+    places = [place for bank in banks if is_folder(place := project_folder(bank))]
+    known = [_describe_repository(place, top) for place in places if is_repository(repository_of(place, top))]
+    return sorted({other.folder for other in known if other.is_same(own) and other.folder != own.folder})
+
+
+def name_of_clone(reader: Reader, folder: Path, root: Path, clone: Path) -> str:
+    """Return the name of another clone for a repository that no remote names; empty if it has a name."""
+    own = _describe_repository(folder, root)
+    is_named = own.remote_name or any(_is_known(reader, name) for name in own.names)
+    return "" if is_named else _describe_repository(clone, clone).names[0]
 
 
 def run_projects(reader: Reader) -> set[str]:

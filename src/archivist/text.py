@@ -179,3 +179,9 @@ def cannot_hold_secret(text: str) -> bool:
     if len(text) < _SHORTEST_SECRET or _HEXADECIMAL.issuperset(text):
         return True
     return _PATH_CHARACTERS.issuperset(text) and max(map(len, text.split("/"))) <= _LONGEST_NAME
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return `1 lesson` or `3 lessons`."""
+    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else several}"

@@ -138,7 +138,7 @@ def test_that_git_does_not_answer_is_said(archivist: Command, repository: Path) 
     assert "git" not in archivist("init").err
     (repository / ".git" / "config").write_text("[core\n")
     told = "git does not say whether it would publish the bank"
-    assert f"warn  trust       {told}" in archivist("doctor").out
+    assert f"warn  trust        {told}" in archivist("doctor").out
     lines_that_include(repository / ".archivist")
     assert told in archivist("status").err
 
@@ -149,11 +149,11 @@ def test_what_cannot_be_ignored_is_said(archivist: Command, repository: Path) ->
     lines_that_include(repository / ".archivist")
     told = "git does not ignore the bank, and git add would publish it: "
     assert told in archivist("init").err
-    assert f"warn  trust       {told}" in archivist("doctor").out
+    assert f"warn  trust        {told}" in archivist("doctor").out
     assert staged(repository) == [".archivist/memory.db"]
     told = "the bank is committed to git, so whoever can push can change it: git rm --cached"
     assert told in archivist("init").err
-    assert f"warn  trust       {told}" in archivist("doctor").out
+    assert f"warn  trust        {told}" in archivist("doctor").out
 
 
 @pytest.mark.req("N7")

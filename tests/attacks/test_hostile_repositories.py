@@ -390,9 +390,9 @@ def test_a_planted_token_opens_nothing_also_when_the_bank_is_accepted(
 def test_the_doctor_warns_of_a_bank_that_is_committed(archivist: Command, project: Path) -> None:
     archivist("init")
     subprocess.run(["git", "init", "-q", str(project)], check=True)
-    assert "ok    trust       the bank was made here or accepted by you" in archivist("doctor").out
+    assert "ok    trust        the bank was made here or accepted by you" in archivist("doctor").out
     subprocess.run(["git", "-C", str(project), "add", "-f", ".archivist/memory.db"], check=True)
-    assert "warn  trust       the bank is committed to git" in archivist("doctor").out
+    assert "warn  trust        the bank is committed to git" in archivist("doctor").out
 
 
 @pytest.mark.req("N7")

@@ -201,7 +201,7 @@ def test_a_killed_processs_log_that_is_replaced_is_missed(
         assert (MINE in answer, NOTICE in answer, "of a process" in answer) == (True, True, False)
     gone = "the bank's last 3 changes are gone: memory.db-wal"
     assert gone in archivist("lessons", "add", "Another").err
-    assert f"warn  trust       {gone}" in archivist("doctor").out
+    assert f"warn  trust        {gone}" in archivist("doctor").out
     assert archivist("trust", "--yes").code == 0
     assert NOTICE not in told(archivist, mine.parent)
     assert archivist("status").err == ""

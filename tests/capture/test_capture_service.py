@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from archivist import Bank
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import InputError
-from archivist.records import EpisodeStatus, Event, EventKind, Lesson
+from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson
+from archivist.records.run_words import UNREAD
 from archivist.store.filters import equals
 from tests.samples import agent_log, finding, reviewed, run_lines, write_jsonl
 
@@ -77,6 +79,53 @@ def test_what_cannot_be_read_is_counted(bank: Bank, tmp_path: Path) -> None:
     taken = bank.runs.capture_file(path)
     assert taken.skipped == 1
     assert len(taken.reasons) == 1
+
+
+_FIXTURES = Path(__file__).parents[1] / "fixtures" / "capture"
+
+
+def _records(bank: Bank) -> list[object]:
+    with bank.reading() as reader:
+        return [*reader.select(Episode, order=("id",)), *reader.select(Event, order=("run", "seq"))]
+
+
+@pytest.mark.req("A1", "N9")
+@pytest.mark.parametrize("name", sorted(path.name for path in _FIXTURES.iterdir()))
+@pytest.mark.parametrize("share", [0.6, 0.95, "broken line"])
+def test_a_damaged_copy_takes_nothing_from_a_run_that_is_known(
+    bank: Bank, tmp_path: Path, name: str, share: float | str
+) -> None:
+    data = (_FIXTURES / name).read_bytes()
+    bank.runs.capture_file(_FIXTURES / name)
+    before = _records(bank)
+    if isinstance(share, float):
+        damaged = data[: int(len(data) * share)]
+    else:
+        *before_it, line, last = data.splitlines(keepends=True) if data.count(b"\n") > 1 else (data, b"")
+        damaged = b"".join([*before_it, line[: len(line) // 2] + b"\n", last])
+    (tmp_path / name).write_bytes(damaged)
+    with suppress(InputError):
+        bank.runs.capture_file(tmp_path / name)
+    assert _records(bank) == before
+    assert bank.ledger.verify().is_whole
+
+
+def test_a_cut_copy_says_so_and_the_whole_log_after_it_counts(bank: Bank, tmp_path: Path) -> None:
+    whole = _log(tmp_path / "a.jsonl", 3, is_ended=True)
+    cut = tmp_path / "b.jsonl"
+    cut.write_bytes(whole.read_bytes()[:-300])
+    first = bank.runs.capture_file(cut)
+    assert (first.is_cut, first.shorter) == (True, ())
+    assert first.episodes[0].status is EpisodeStatus.PARTIAL
+    assert UNREAD in first.episodes[0].extra
+    (episode,) = bank.runs.capture_file(whole).episodes
+    assert (episode.status, UNREAD in episode.extra) == (EpisodeStatus.SUCCESS, False)
+    cut.write_bytes(whole.read_bytes()[:-310])
+    again = bank.runs.capture_file(cut)
+    assert (again.shorter, again.changed) == (("s-1",), 0)
+    assert _calls(bank, "s-1") == [f"make step-{number}" for number in range(3)]
+    known = CaptureOverrides(status=EpisodeStatus.FAILED)
+    assert bank.runs.capture_file(cut, overrides=known).episodes[0].status is EpisodeStatus.FAILED
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00\xff" * 50, b"{}", b"[]"])

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,43 +15,11 @@ from archivist.doctor import LOG
 from archivist.files import hook_log
 from archivist.paths import bank_file, state_folder
 from archivist.records import Actor, ActorKind, Episode
-from tests.commands import PROGRAM, Ran
 from tests.e2e import client_homes
+from tests.e2e.conftest import Setup
 
-Setup = Callable[..., Ran]
 _REMEDY = "PYTHONPATH=src"
 _MOVED = "archivist setup --moved-from"
-
-
-@pytest.fixture
-def fresh_home(tmp_path: Path) -> Path:
-    """A home with nothing in it."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def run(fresh_home: Path) -> Setup:
-    """Run the installed program as a process in a home of its own."""
-    moved = ("ARCHIVIST", "CLAUDE", "CODEX", "GEMINI", "COPILOT", "XDG", "OPENCODE")
-
-    def call(folder: Path, *words: str, stdin: str = "") -> Ran:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(moved)}
-        # Without programs of clients on the path, only their folders in the home count.
-        path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-        done = subprocess.run(
-            [PROGRAM, *words],
-            cwd=folder,
-            env={**kept, "HOME": str(fresh_home), "PATH": path},
-            input=stdin.encode(),
-            capture_output=True,
-            check=False,
-            timeout=120,
-        )
-        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-    return call
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -89,11 +53,11 @@ def test_one_command_leads_from_twenty_sessions_to_a_brief(
 def test_a_second_call_brings_in_what_is_new(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
     app = client_homes.make_repository(tmp_path / "app-one")
     client_homes.claude_code(fresh_home, app, 0)
-    assert "1 new or longer run " in run(app, "setup", "--yes").out
+    assert "Captured  1 new; filed under project app-one\n" in run(app, "setup", "--yes").out
     client_homes.claude_code(fresh_home, app, 1)
     again = run(app, "setup", "--yes")
     assert "2 found" in again.out
-    assert "1 new or longer run " in again.out
+    assert "Captured  1 new, 1 known already; filed under project app-one\n" in again.out
     assert "claude-code is installed already (local)" in again.out
     assert run(app, "setup", "--yes", "--json").out.count('"runs": []') == 1
 
@@ -255,7 +219,7 @@ def test_undo_keeps_a_bank_that_was_there(run: Setup, fresh_home: Path, tmp_path
     assert (app / ".archivist" / "memory.db").is_file()
     assert not (app / ".claude").exists()
     nothing = run(app, "setup", "--undo", "--yes")
-    assert (nothing.code, "was not run" in nothing.err) == (4, True)
+    assert (nothing.code, "setup was not run" in nothing.err) == (4, True)
 
 
 @pytest.mark.parametrize("damage", ["pages", "no file", "no folder", "replaced", "settings"])
@@ -475,9 +439,9 @@ def test_a_client_without_hooks_says_how_it_is_told(run: Setup, fresh_home: Path
     client_homes.opencode(fresh_home, app)
     done = run(app, "setup", "--yes").out
     assert "Client    opencode is learnt from, and told on request only: archivist brief" in done
+    assert "or by MCP: archivist install opencode says how" in done
+    assert "told by MCP: archivist install opencode says how" in run(app, "doctor").out
     wanted = '"mcp": {"archivist": {"type": "local", "command": ["archivist", "mcp"]}}'
-    assert wanted in done
-    assert wanted in run(app, "doctor").out
     refused = run(app, "install", "opencode")
     assert (refused.code, wanted in refused.err) == (2, True)
     assert "docs/guides/mcp.md" in run(app, "install", "emacs").err
@@ -523,9 +487,15 @@ def test_a_folder_without_git_is_not_called_a_repository(
     (fresh_home / ".claude").mkdir()
     plain = tmp_path / "plain"
     plain.mkdir()
-    done = run(plain, "setup").out
+    for words in (("setup",), ("setup", "--dry-run"), ("setup", "--yes")):
+        refused = run(plain, *words)
+        assert (refused.code, "is in no git repository" in refused.err) == (4, True)
+        assert "archivist setup --any-folder" in refused.err
+    assert _files(plain) == {}
+    done = run(plain, "setup", "--any-folder").out
     assert "none of this folder found" in done
     assert "git does not see it" not in done
+    assert run(plain, "setup").code == 0
 
 
 def test_a_moved_bank_says_how_to_go_on_with_it(run: Setup, fresh_home: Path, tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def test_without_a_bank_a_brief_is_empty_and_exits_0(
     archivist: Command, project: Path, words: list[str]
 ) -> None:
     ran = archivist(*words)
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    # Whoever asks for a brief is told why there is none; an orchestrator's start stays silent.
+    hint = "nothing to tell: there is no bank here: archivist setup makes one\n"
+    assert (ran.code, ran.out, ran.err) == (0, "", hint if words[0] == "brief" else "")
     assert list(project.iterdir()) == []
     assert _json(archivist(*words, "--json"))["lessons"] == []
 
@@ -522,7 +524,7 @@ def test_the_help_of_each_command_is_whole_and_fits_80_columns() -> None:
         assert not re.search("INTEGER RANGE|FLOAT RANGE|%Y", shown), name
 
 
-@pytest.mark.parametrize("words", [(), ("lessons",), ("model",), ("workspace",)])
+@pytest.mark.parametrize("words", [(), ("stream",), ("model",), ("workspace",)])
 def test_a_group_without_a_command_prints_its_whole_help(archivist: Command, words: tuple[str, ...]) -> None:
     bare = archivist(*words)
     assert (bare.code, bare.err) == (2, archivist(*words, "--help").out)
@@ -594,7 +596,10 @@ def test_a_reader_that_goes_away_is_no_error(bank_cli: Command, project: Path) -
 def test_status_counts_what_there_is(bank_cli: Command) -> None:
     bank_cli("lessons", "add", "One")
     assert _json(bank_cli("status", "--json"))["active_lessons"] == 1
-    assert "active lessons       1" in bank_cli("status").out
+    assert bank_cli("status").out.splitlines() == ["What            Count", "active lessons  1"]
+    everything = bank_cli("status", "--all").out
+    assert "calls refused to agents" in everything
+    assert len(everything.splitlines()) == len(_json(bank_cli("status", "--json"))) + 1
 
 
 # Learning from agents' logs

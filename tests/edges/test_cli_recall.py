@@ -174,7 +174,9 @@ def test_a_question_that_says_nothing_finds_nothing(bank_cli: Command, is_fresh:
     bank_cli("lessons", "add", "Use tabs in the Makefile")
     if not is_fresh:
         bank_cli("doctor", "--reindex")
-    for question in ("", "?!… --", "\udcff"):
+    refused = bank_cli("recall", "--", "")
+    assert (refused.code, refused.out) == (2, "")
+    for question in ("?!… --", "\udcff"):
         ran = bank_cli("recall", "--", question)
         assert (ran.code, ran.out) == (0, "")
         assert ran.err.splitlines()[0] == "nothing found"
@@ -199,7 +201,7 @@ def test_doctor_says_what_waits_and_reindexing_helps(bank_cli: Command, project:
     ran = bank_cli("doctor")
     assert (ran.code, ran.err) == (1, "")
     assert re.search(
-        r"^warn  vectors     61 texts wait for static\S*: archivist doctor --reindex$", ran.out, re.MULTILINE
+        r"^warn  vectors      61 texts wait for static\S*: archivist doctor --reindex$", ran.out, re.MULTILINE
     )
     assert "ok    ledger" in ran.out
     assert "hint: 61 texts not yet found by meaning" in bank_cli("recall", "tabs").err
@@ -219,7 +221,7 @@ def test_doctor_sees_a_waiting_run_and_a_broken_ledger(bank_cli: Command, projec
     bank_cli("capture", "s-1.jsonl")
     bank_cli("doctor", "--reindex")
     ran = bank_cli("doctor")
-    assert (ran.code, "warn  reflection  1 run waits: archivist reflect" in ran.out) == (1, True)
+    assert (ran.code, "warn  reflection   1 run waits: archivist reflect" in ran.out) == (1, True)
     bank_cli("reflect")
     bank_cli("doctor", "--reindex")
     assert bank_cli("doctor").code == 0

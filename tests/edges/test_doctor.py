@@ -125,7 +125,7 @@ def test_hooks_that_are_switched_off_are_told(archivist: Command, project: Path)
     local = project / ".claude" / "settings.local.json"
     local.write_text('{"disableAllHooks": true}')
     told = _lines(archivist("doctor").out)["clients"]
-    assert told.startswith("warn  clients     claude-code runs no hooks: remove disableAllHooks from ")
+    assert told.startswith("warn  clients      claude-code runs no hooks: remove disableAllHooks from ")
     assert told.endswith("settings.local.json")
     local.write_text('{"disableAllHooks": false}')
     (project / ".claude" / "settings.json").chmod(0o644)
@@ -238,7 +238,7 @@ def test_a_server_that_cannot_start_is_a_warning(archivist: Command, project: Pa
         capture_output=True,
         check=False,
     )
-    assert (done.returncode, b"warn  server      it cannot start" in done.stdout) == (1, True)
+    assert (done.returncode, b"warn  server       it cannot start" in done.stdout) == (1, True)
 
 
 def test_a_captured_run_without_times_is_a_captured_run(bank_cli: Command, tmp_path: Path) -> None:

@@ -304,9 +304,9 @@ def test_what_went_wrong_is_kept_for_the_doctor(hook: Hook, learnt: Path, archiv
     assert lines[1].startswith("nobody session-start: ValueError: no client 'nobody': one of claude-code")
     assert lines[2] == "claude-code sesion-start: ValueError: no event 'sesion-start'"
     ran = archivist("doctor")
-    assert (ran.code, "warn  failures    the last hook to fail" in ran.out) == (1, True)
+    assert (ran.code, "warn  failures     the last hook to fail" in ran.out) == (1, True)
     (state_folder(bank_file(learnt)) / "hooks.log").unlink()
-    assert "ok    failures    no hook has failed" in archivist("doctor").out
+    assert "ok    failures     no hook has failed" in archivist("doctor").out
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "MessageDisplay", "beforeShellExecution"])

@@ -32,7 +32,7 @@ def test_committed_hooks_of_a_linked_worktree_say_where_codex_reads_them(
     assert ran.code == 0
     assert (tmp_path / "tree" / ".codex" / "hooks.json").is_file()
     assert f"it reads the hooks of {repository} alone" in ran.err
-    assert "none is installed" in archivist("doctor", cwd=tmp_path / "tree").out
+    assert "nothing is installed yet" in archivist("doctor", cwd=tmp_path / "tree").out
     assert "alone" not in archivist("install", "codex", cwd=repository).err
 
 

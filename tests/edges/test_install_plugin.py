@@ -149,7 +149,7 @@ def _checks(*words: str) -> dict[str, tuple[bool, str]]:
 def test_without_a_client_the_chain_is_well_and_says_how_to_begin() -> None:
     found = _checks()
     assert all(is_well for is_well, _ in found.values())
-    assert found["clients"][1].startswith("none is installed: archivist install claude-code|codex")
+    assert found["clients"][1] == "nothing is installed yet: archivist setup connects the clients"
     assert found["capture"][1] == "no run was captured yet"
     assert found["writing"] == (True, "the bank can be written")
 

@@ -59,7 +59,7 @@ def test_without_a_bank_the_command_that_makes_one_is_named(archivist: Command, 
     folder = make_repository(tmp_path / "app")
     reason = "nothing to tell: there is no bank here: archivist setup makes one\n"
     assert _look(folder, "brief") == ("", reason)
-    assert archivist("brief", cwd=folder).err == ""
+    assert archivist("brief", cwd=folder).err == reason
 
 
 @pytest.mark.parametrize("words", [(), ("--task", "Mend the glaze")])

@@ -220,6 +220,10 @@ def test_automatic_pruning_keeps_the_latest_runs_of_each_project(tmp_path: Path,
             )
         bank.runs.record_episode(Episode(id="b0", project="b", finished=old))
         bank.erasure.prune_if_due()
+        # What was captured today is not deleted today, however old its session is.
+        assert len(bank.runs.episodes()) == 5
+        clock.now += timedelta(days=31)
+        bank.erasure.prune_if_due()
         assert {run.id for run in bank.runs.episodes()} == {"r2", "r3", "b0"}
 
 

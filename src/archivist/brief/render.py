@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 from archivist.brief.select import BriefedLesson, BriefFormat, says_remedy
-from archivist.brief.works import NO_HABITS, Habits
+from archivist.brief.works import LATEST_RUNS, NO_HABITS, Habits
 from archivist.cold_start import lazy_pattern
 from archivist.records.words import Provenance, Status
 
@@ -74,6 +74,25 @@ def present_text(
     from archivist.capture.clean import fence
 
     return fence(text, brief_id or "unrecorded", [each.name for each in lessons])
+
+
+def explain_habits(habits: Habits) -> list[str]:
+    """Say of each command, failure and pair of files in a brief where it comes from."""
+    lines = [
+        f"Commands here, `{each.command}`: passed in {each.passed} of the {each.tried} runs that tried it,"
+        f" among the latest {LATEST_RUNS}" + (f"; last in {each.run}" if each.run else "")
+        for each in habits.works
+    ]
+    for failing in habits.fails:
+        shown = f", as in {failing.events[0]}" if failing.events else ""
+        lines.append(
+            f"Failed here lately, `{failing.call}`: in {failing.met} of the latest {failing.runs} runs{shown}"
+        )
+    return lines + [
+        f"Changed together here, {each.file} and {each.other}: in {each.together} of the {each.changed} runs"
+        " that changed the first"
+        for each in habits.pairs
+    ]
 
 
 def source_marks(lesson: Lesson) -> list[str]:

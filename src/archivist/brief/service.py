@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads
 from archivist.brief.record_service import deliver, search_records
-from archivist.brief.render import present_text, render_brief
+from archivist.brief.render import explain_habits, present_text, render_brief
 from archivist.brief.select import (
     GENERAL,
     BriefedLesson,
@@ -135,6 +135,7 @@ class Briefs(BankService):
             elif each.lesson.id in brief.chances:
                 why += f", chance that the next run meets it {brief.chances[each.lesson.id]:.0%}"
             lines.append(f"{each.name}: {why}; {helped}: trust {trust_in(tally):.2f}")
+        lines += explain_habits(brief.habits)
         lines += [f"{each.name}: randomly withheld, to measure its effect" for each in brief.withheld]
         return [*lines, *(f"{name}: stale, {reason}" for name, reason in brief.stale)]
 
@@ -165,6 +166,25 @@ class Briefs(BankService):
         """Return why each lesson is in a brief or is not, and how many of a person's own did not fit."""
         left = [f"{name}: left out, {reason}" for name, _, reason in self.left_out(brief, request)]
         return [*self.reasons(brief), *left, *filter(None, [brief.count_crowded()])]
+
+    @reads(Layer.LESSONS)
+    def count_by_moment(self, brief: RenderedBrief) -> dict[str, int]:
+        """Return how many of the bank's live lessons are told when, if this is what a session starts with."""
+        told = {each.lesson.id for each in brief.chosen if not each.is_global}
+        with self._bank.reading() as reader:
+            rows = reader.select_fields(
+                Lesson, ("id", "signature", "is_waiting"), one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+            )
+        rest = [row for row in rows if row[0] not in told]
+        waiting = sum(bool(row[2]) for row in rest)
+        at_failure = sum(bool(row[1]) and not row[2] for row in rest)
+        counts = {
+            "told at session start": len(rows) - len(rest),
+            "when their failure recurs": at_failure,
+            "waiting for you or a run": waiting,
+            "when a prompt or a search asks": len(rest) - waiting - at_failure,
+        }
+        return {moment: count for moment, count in counts.items() if count or moment.startswith("told")}
 
     @reads(Layer.LESSONS)
     def explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:

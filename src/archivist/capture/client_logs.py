@@ -89,13 +89,14 @@ class CheckoutPlaces:
     """Where a repository is checked out, and the address of its remote.
 
     `former` are the roots that a person named: where the repository was, or folders above such places.
-    `left_out` counts by folder the sessions inside of a checkout that are not taken for the repository's;
-    `taken` are the folders of those that are.
+    `clones` are other checkouts of the same repository. `left_out` counts by folder the sessions inside of a
+    checkout that are not taken for the repository's; `taken` are the folders of those that are.
     """
 
     roots: tuple[Path, ...]
     remote: str
     former: tuple[Path, ...] = ()
+    clones: tuple[Path, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
     _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
@@ -129,7 +130,8 @@ class CheckoutPlaces:
         is_repo = is_repository(repository)
         if root is None or (is_repo and repository != repository_of(root, top)):
             # A repository inside of this one is another, unless it is a clone of the same remote.
-            return remote_address(remote_of(repository)) == self.remote != "" if is_repo else is_ours
+            is_clone = repository in self.clones or remote_address(remote_of(repository)) == self.remote != ""
+            return is_clone if is_repo else is_ours
         if path == root or (is_ours if remote else self._holds(root, path, is_there=is_there)):
             return True
         self.left_out[folder] += 1
@@ -155,12 +157,12 @@ class CheckoutPlaces:
         return not is_submodule and (is_there or inside[-1] in tracked.folders)
 
 
-def checkout_places(folder: Path, former: Sequence[Path] = ()) -> CheckoutPlaces:
+def checkout_places(folder: Path, former: Sequence[Path] = (), clones: Sequence[Path] = ()) -> CheckoutPlaces:
     """Return where the repository of a folder is checked out, and was; a folder in none is its own place."""
     own = Path(os.path.realpath(folder))
     remote = remote_address(remote_of(repository_of(own, Path(own.anchor))))
     roots = dict.fromkeys([*(worktrees_of(own) or [own]), *former])
-    return CheckoutPlaces(tuple(roots), remote, tuple(former))
+    return CheckoutPlaces(tuple(roots), remote, tuple(former), tuple(clones))
 
 
 class FoundLogs(NamedTuple):
@@ -207,7 +209,9 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
 
 def _find_claude_code(places: CheckoutPlaces, top: Path, gone: Counter[str]) -> Iterator[ClientLog]:
     names = tuple(f"-{_slug_of(Path(root.name))}" for root in places.roots)
-    slugs = [_slug_of(root)[:_SLUG_CHARACTERS] for root in places.roots]
+    # Each session's own log says whether it began in the repository.
+    known = [*places.roots, *(tree for clone in places.clones for tree in worktrees_of(clone) or [clone])]
+    slugs = [_slug_of(root)[:_SLUG_CHARACTERS] for root in known]
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
         is_below = any(folder.name == slug or folder.name.startswith(f"{slug}-") for slug in slugs)
         if is_below or folder.name.endswith(names):
@@ -228,7 +232,7 @@ def _find_codex(places: CheckoutPlaces, home: Path, gone: Counter[str]) -> Itera
 
 
 def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
-    hashes = {sha256(os.fsencode(root)).hexdigest() for root in places.roots}
+    hashes = {sha256(os.fsencode(root)).hexdigest() for root in (*places.roots, *places.clones)}
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
         began = read_small_text(folder / ".project_root").strip()
         if folder.name in hashes or (began and places.has_session(began)):
@@ -286,7 +290,7 @@ def _find_cursor(
             if places.has_session(session.folder):
                 began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
                 yield ClientLog("cursor", database, to_text(began), session.id, is_database=True)
-    for root in places.roots:
+    for root in (*places.roots, *places.clones):
         # The client names the folder so; nothing is kept secret by it.
         digest = md5(os.fsencode(root), usedforsecurity=False).hexdigest()
         for database in sorted((chats / digest).glob(f"*/{_TERMINAL_STORE}")):

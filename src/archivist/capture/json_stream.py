@@ -48,15 +48,18 @@ _QUOTE, _OPEN_LIST, _CLOSE_LIST, _OPEN, _CLOSE = b'"[]{}'
 _LONGEST_ESCAPE = 6
 _MAX_SCALAR_BYTES = 4096
 
+_ENDS_HERE = "cut short: the log ends in the middle of it"
+_CUT_LINE = b"(cut short)"
 READ_FAILURES = (OSError, EOFError, zlib.error)
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedRecord:
-    """Something in a log that could not be read: where it stood, and why."""
+    """Something in a log that could not be read: where it stood, why, and whether the log ends in it."""
 
     where: str
     reason: str
+    is_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,12 @@ def read_lines(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
             raw = source.readline(SHORT_LINE_BYTES)
             if not raw:
                 return
-            if len(raw) == SHORT_LINE_BYTES and not raw.endswith(b"\n"):
+            is_last = not raw.endswith(b"\n")
+            if len(raw) == SHORT_LINE_BYTES and is_last:
                 raw = _read_long_line(raw, source)
+                is_last = raw is not None and bytes(raw) == _CUT_LINE
         except READ_FAILURES as error:
-            yield SkippedRecord(f"line {number}", f"the file is cut or damaged: {error}")
+            yield SkippedRecord(f"line {number}", f"the file is cut or damaged: {error}", is_end=True)
             return
         if raw is not None:
             raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
@@ -118,7 +123,7 @@ def read_lines(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
         if isinstance(value, dict):
             yield LogLine(number, value)
         elif isinstance(value, SkippedRecord):
-            yield value
+            yield SkippedRecord(value.where, _ENDS_HERE, is_end=True) if is_last else value
         else:
             yield SkippedRecord(f"line {number}", "not a JSON object")
 
@@ -146,7 +151,7 @@ def _read_long_line(beginning: bytes, source: BinaryIO) -> bytearray | None:
     try:
         return _Scanner(chunks).value()
     except _CutShortError:
-        return bytearray(b"(cut short)")
+        return bytearray(_CUT_LINE)
     finally:
         for _ in chunks:
             pass
@@ -308,9 +313,10 @@ def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> It
     try:
         yield from _scan_document(scanner, arrays)
     except _CutShortError:
-        yield SkippedRecord(f"byte {scanner.offset}", "the document is cut short")
+        yield SkippedRecord(f"byte {scanner.offset}", _ENDS_HERE, is_end=True)
     except READ_FAILURES as error:
-        yield SkippedRecord(f"byte {scanner.offset}", f"the file is cut or damaged: {error}")
+        reason = f"the file is cut or damaged: {error}"
+        yield SkippedRecord(f"byte {scanner.offset}", reason, is_end=True)
 
 
 def parts_of(document: Mapping[str, Any], arrays: Collection[str] | None) -> Iterator[Part]:
@@ -350,9 +356,8 @@ def _scan_document(scanner: _Scanner, arrays: Collection[str] | None) -> Iterato
     else:
         return
     is_cut = scanner.peek() == -1
-    yield SkippedRecord(
-        f"byte {scanner.offset}", "the document is cut short" if is_cut else "not JSON from here on"
-    )
+    reason = _ENDS_HERE if is_cut else "not JSON from here on"
+    yield SkippedRecord(f"byte {scanner.offset}", reason, is_end=True)
 
 
 def _elements(scanner: _Scanner, key: str) -> Iterator[Part | SkippedRecord]:

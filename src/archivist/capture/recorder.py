@@ -246,6 +246,8 @@ class Recorder:
         """Yield what the records of a log tell, as they come."""
         for record in records:
             if isinstance(record, SkippedRecord):
+                self.ending.is_damaged = True
+                self.ending.is_cut = record.is_end
                 yield record
             else:
                 self.take(record)

@@ -16,6 +16,7 @@ from archivist.service import LONGEST_WHOLE_ID, complete_id, require_name
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.records import Event
     from archivist.records.actor import Actor
     from archivist.records.episode import Episode
     from archivist.store.filters import AnyOf
@@ -94,6 +95,25 @@ def claim_run(writer: Writer, run: str, actor: Actor) -> None:
     writer.remove_events(run, "claim")
     if not writer.remove(Episode, run, "claim"):
         writer.append_entry("claim", "episode", run, None)
+
+
+def count_events(reader: Reader, event: Event, actor: Actor) -> int:
+    """Return how many events a bank holds of a run, its parts included, whose log begins with an event.
+
+    None count if it began otherwise: several logs may tell of one run. Nor do those that an agent or a file
+    reported, because the user's own log replaces them.
+    """
+    from archivist.records import Event
+
+    run = event.run.partition(PART)[0]
+    first = reader.get(Event, event.id)
+    if first is None or (first.time, first.kind, first.text) != (event.time, event.kind, event.text):
+        return 0
+    if actor.kind is not ActorKind.AGENT and not reader.is_own_run(run):
+        return 0
+    from archivist.store.filters import any_of, equals, starts_with
+
+    return reader.count("event", any_of((equals("run", run),), starts_with("run", f"{run}{PART}")))
 
 
 def root_run(reader: Reader, episode: Episode) -> str:

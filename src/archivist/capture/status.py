@@ -15,8 +15,9 @@ A log without a result is judged by its end:
 3. the run goes on in another file: partial
 4. the agent has the last word and no call is open: success, where the format has no result of its own;
    aborted where a finished run always writes one
-5. the log stops in the midst of work: aborted
-6. nothing happened at all: running
+5. the log ends in the middle of a line, or a line in it cannot be read: partial, since nobody knows
+6. the log stops in the midst of work: aborted
+7. nothing happened at all: running
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class Ending:
     is_service_error: bool = False
     is_continued: bool = False
     result_expected: bool = False
+    is_damaged: bool = False
+    is_cut: bool = False
 
 
 def status_of(stated: EpisodeStatus | None, ending: Ending) -> EpisodeStatus:
@@ -73,8 +76,12 @@ def status_of(stated: EpisodeStatus | None, ending: Ending) -> EpisodeStatus:
         return EpisodeStatus.FAILED
     if ending.is_continued:
         return EpisodeStatus.PARTIAL
-    has_last_word = ending.last_role == "assistant" and not ending.has_open_call
-    return EpisodeStatus.SUCCESS if has_last_word and not ending.result_expected else EpisodeStatus.ABORTED
+    # The answer to an open call may be what could not be read.
+    is_answered = not ending.has_open_call or ending.is_damaged
+    has_last_word = ending.last_role == "assistant" and is_answered and not ending.is_cut
+    if has_last_word and not ending.result_expected:
+        return EpisodeStatus.SUCCESS
+    return EpisodeStatus.PARTIAL if ending.is_damaged else EpisodeStatus.ABORTED
 
 
 def status_of_exit(exit_status: str, *, has_submission: bool) -> EpisodeStatus | None:

@@ -24,7 +24,7 @@ class RetentionReason(StrEnum):
     WAITING = "waiting for reflection"
     CITED = "cited by a lesson"
     LAST = "counts the runs"
-    RECENT = "among the latest of its project"
+    RECENT = "among the latest of its project, or captured lately"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, reads, writes
@@ -282,7 +283,7 @@ class Erasure(BankService):
 
         Of artifacts those go that are older than `retention.artifacts_days`, once a later version is
         registered or the file is gone. With `keep_latest` so many runs of each project stay whatever their
-        age, and the file keeps its size.
+        age, and those that were captured within these days; the file keeps its size.
         """
         bank, store = self._bank, self._bank.store
         days = bank.config.retention.episodes_days if days is None else days
@@ -290,7 +291,7 @@ class Erasure(BankService):
             raise InputError(f"days must be at least 1, not {days}", hint="--days 30 keeps a month")
         before = bank.now() - timedelta(days=days)
         with bank.reading() as reader:
-            needs = _load_needs(reader, keep_latest)
+            needs = _load_needs(reader, keep_latest, before)
             artifacts = _find_old_artifacts(bank, reader)
             sizes = store.run_sizes(event for events in needs.events.values() for event in events)
             families = session_families(_load_children(reader))
@@ -586,16 +587,20 @@ def _check_rows(
         yield ErasureLocation(name, done.removed[name], left.get(name, 0), "rows searched", note)
 
 
-def _load_needs(reader: Reader, keep_latest: int) -> RetentionNeeds:
+def _load_needs(reader: Reader, keep_latest: int, before: datetime) -> RetentionNeeds:
     rows = reader.select_fields(Lesson, ("evidence",), one_of("status", _CITING))
     cited = [json.loads(row[0]) for row in rows]
     last = reader.select_fields(Episode, ("id",), equals("number", reader.run_count()))
-    recent: dict[str, list[str]] = {}
+    recent: dict[object, list[str]] = {}
     if keep_latest:
         runs = reader.select_fields(Episode, ("id", "project"), equals("action", None), order=("-finished",))
         for run, project in runs:
             if len(names := recent.setdefault(project, [])) < keep_latest:
                 names.append(run)
+        # Whoever captures old logs wants to keep them for a while.
+        entries = reader.ledger(kind="episode", newest_first=True, with_payloads=False)
+        lately = takewhile(lambda entry: entry.time >= before, (entry for entry, _ in entries))
+        recent["", "captured"] = [entry.record for entry in lately if entry.verb == "capture"]
     return collect_needs(
         ((evidence.get("episodes", ()), evidence.get("events", ())) for evidence in cited),
         (queued.run for queued in reader.queued_runs()),
@@ -621,7 +626,7 @@ def _delete_runs(
     keep_latest: int,
 ) -> None:
     """Delete a batch of runs; each is decided again, since a lesson may have cited it in the meantime."""
-    needs = _load_needs(eraser, keep_latest)
+    needs = _load_needs(eraser, keep_latest, before)
     for planned in batch:
         family = families.get(planned.run, frozenset((planned.run,)))
         dates = {run: times for run, *times in eraser.select_fields(Episode, _DATED, one_of("id", family))}

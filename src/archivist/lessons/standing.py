@@ -56,7 +56,8 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         lesson = reader.get(Lesson, complete_id(reader, "lesson", name))
     if lesson is None:
-        raise NotFoundError("lesson", name)
+        hint = f"did you mean m-{int(name):03d}?" if name.isdecimal() and len(name) < 7 else ""
+        raise NotFoundError("lesson", name, hint=hint)
     return lesson
 
 

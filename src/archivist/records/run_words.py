@@ -25,6 +25,8 @@ class EpisodeStatus(StrEnum):
 
 # In an episode's `extra`, what a task is about that is named by its id alone.
 TITLE = "title"
+# What could not be read in its log: how many lines, the first of them, and whether the log ends in one.
+UNREAD = "unread"
 # How a written summary tells a run's end.
 OUTCOMES = {
     EpisodeStatus.RUNNING: "Still running",

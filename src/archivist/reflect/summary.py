@@ -44,7 +44,7 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import TASK_RUNNERS, command_purpose, task_name
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Usage
-from archivist.records.run_words import OUTCOMES, TITLE
+from archivist.records.run_words import OUTCOMES, TITLE, UNREAD
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
@@ -184,7 +184,7 @@ def summarise_run(
     decisions = [*_answers(events), *_directions(turns), *(line for text in said for line in choices(text))]
     still_open = [
         *_open_steps(events, turns, is_ended=is_ended),
-        *_open_request(turns, episode.status, is_ended=is_ended),
+        *_open_request(turns, episode.status, is_ended=is_ended or UNREAD in episode.extra),
     ]
     last = [turn for turn in turns if turn.report and not is_errand(turn.request)][-1:] + turns[-1:]
     still_open += [line for turn in last if is_ended for line in left_open(turn.report)]

@@ -60,6 +60,8 @@ def recognise(head: bytes, name: str, *, fallback: str = "") -> Adapter:
             return adapter
     if fallback and head.strip():
         return adapter_named(fallback)
+    if not head.strip():
+        raise InputError(f"{name!r} is empty", hint="a session that has just begun may have no lines yet")
     hint = f"name it with --format if it is one of {', '.join(sorted(_BY_NAME))}"
     raise InputError(f"{name!r} is no log of a known format", hint=hint)
 

@@ -14,7 +14,7 @@ from archivist.clock import system_clock
 from archivist.doctor import Check, check_hook_failures, check_server, failed_check, name_damage
 from archivist.edges.cli import options
 from archivist.edges.cli.group import cli
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say
+from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say, wrap_text
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import (
@@ -36,6 +36,25 @@ from archivist.trust import has_bank_at, mark_of, note_server_bank
 _SHAPE = click.Choice(["cross-run", "reflective"])
 # More short ids than a line has room for.
 _NAMED_LESSONS = 8
+# The longest names of checks are those of clients: claude-code, copilot-cli.
+_NAME_WIDTH = 11
+# What the counts of `status` mean whose names do not say it.
+_STATUS_WORDS = {
+    "candidate_lessons": "lessons seen in one run so far",
+    "quarantined_lessons": "lessons that wait for your approval",
+    "waiting_lessons": "lessons of others that wait for you or a run",
+    "runs_counted": "runs that aged the lessons",
+    "runs_waiting": "runs that wait to be learnt from",
+    "runs_abandoned": "runs whose reflection was broken off",
+    "events": "events in the runs",
+    "briefs": "briefs given to runs",
+    "verdicts": "judgements whether a told lesson helped",
+    "open_conflicts": "facts that sources disagree about",
+    "attempts": "logged attempts at tasks",
+    "archived_pieces": "pieces of archived texts",
+    "open_proposals": "proposals that wait for a decision",
+    "denials": "calls refused to agents",
+}
 # Enough to see that the text matched too much.
 _LISTED_TARGETS = 10
 
@@ -115,12 +134,14 @@ def _finish_init(file: Path, actor: Actor) -> bool:
 
 
 @options.bank_command(has_global=True)
-def status(bank: Bank) -> Answer:
-    """Print the number of records of each kind."""
+@click.option("--all", "is_all", is_flag=True, help="Also what there is none of.")
+def status(bank: Bank, is_all: bool) -> Answer:
+    """Print how many records of each kind there are."""
     from archivist.edges.install.changes import SetupRecord
 
     held = bank.doctor.status()
-    rows = [(name.replace("_", " "), count) for name, count in held.items()]
+    named = {name: _STATUS_WORDS.get(name, name.replace("_", " ")) for name in held}
+    rows = [(named[name], count) for name, count in held.items() if count or is_all]
     notes = approval_notes(held["quarantined_lessons"])
     if last := bank.erasure.last_pruned():
         notes.append(f"pruned {str(last['time'])[:10]}: {last['runs']} runs, {last['artifacts']} artifacts")
@@ -135,7 +156,10 @@ def status(bank: Bank) -> Answer:
 
         view["model"] = model = model_view(bank)
         notes.append(f"model {model['name']}: {describe_spending(model['today'])} today")
-    return Answer(view, notes=notes, warnings=warnings, tables=[(("What", "Count"), rows)])
+    if not rows:
+        notes.append("the bank is empty: archivist setup learns from this repository's sessions")
+    tables = [(("What", "Count"), rows)] if rows else []
+    return Answer(view, notes=notes, warnings=warnings, tables=tables)
 
 
 @options.command()
@@ -176,7 +200,10 @@ def doctor(session: Session, reindex: bool) -> Answer:
     found, error = _run_checks(session)
     views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in found]
     states = {True: "ok  ", False: "warn"}
-    lines = [f"{states[each.is_well]}  {each.name:<10}  {on_one_line(each.text)}" for each in found]
+    lines = [
+        wrap_text(f"{states[each.is_well]}  {each.name:<{_NAME_WIDTH}}  {on_one_line(each.text)}")
+        for each in found
+    ]
     is_well = all(check.is_well for check in found)
     return Answer({"checks": views}, "\n".join(lines), code=0 if is_well else 1, error=error)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from archivist.edges.cli.output import note, print_json, say
+from archivist.edges.cli.output import note, print_json, say_wrapped
 from archivist.edges.cli.session import Session
 from archivist.errors import InputError
 
@@ -86,7 +85,7 @@ def brief(
     as_json = as_json or form == "json"
     if lead is None:
         print_brief(None, None, as_json)
-        say_what_is_missing(None, is_named=bool(session.bank_path))
+        say_what_is_missing(None)
         return
     if error is not None:
         asked = {name: fields[name] for name in ("tool", "repo", "run")}
@@ -145,13 +144,8 @@ def _check_usage(
             )
 
 
-def say_what_is_missing(
-    bank: Bank | None, rendered: Any = None, *request: Any, is_named: bool = False
-) -> None:
-    """Count what was withheld, and say on stderr why nothing was printed, if nothing was.
-
-    Without a bank only a person who looks is told, and whoever named the bank: the name may be wrong.
-    """
+def say_what_is_missing(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
+    """Count what was withheld, and say on stderr why nothing was printed, if nothing was."""
     for count in (rendered.count_stale(), rendered.count_crowded()) if rendered is not None else ():
         if count:
             note(count)
@@ -159,7 +153,7 @@ def say_what_is_missing(
         return
     if bank is not None:
         note(f"nothing to tell: {bank.briefs.explain_empty(rendered, *request)}")
-    elif is_named or sys.stderr.isatty():
+    else:
         note(f"nothing to tell: {_NO_BANK}")
 
 
@@ -171,7 +165,7 @@ def parse_form(form: str | None) -> str | None:
 def print_brief(bank: Bank | None, brief: RenderedBrief | None, as_json: bool, **more: object) -> None:
     """Print a brief as text or as JSON; `more` stands before its fields."""
     if not as_json:
-        say(brief.text if brief else "", nl=False)
+        say_wrapped(brief.text if brief else "", nl=False)
         return
     from archivist.edges.views import brief_view
 

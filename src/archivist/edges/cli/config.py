@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -150,9 +151,13 @@ def config() -> None:
 
 @options.command(config)
 @click.argument("key", metavar="[KEY]", default="")
+@click.argument("words", metavar="", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Print all settings with their meaning, as TOML.")
-def show(session: Session, key: str, is_all: bool) -> Answer:
+def show(session: Session, key: str, words: tuple[str, ...], is_all: bool) -> Answer:
     """Print the settings that differ from the default, or the value of KEY alone."""
+    if words:
+        hint = f"archivist config set {shlex.join((key, *words))}"
+        raise click.UsageError(f"config shows one setting\nhint: to change it: {hint}")
     effective = session.load_settings(session.find_bank_path())
     values, defaults = sources.flatten_config(effective.config), sources.flatten_config(Config())
     chosen = [name for name in values if is_all or name in effective.origins]

@@ -39,7 +39,7 @@ _SERVERS = ("serve", "open", "mcp", "worker")
 
 # name → module and attribute, and its line of help: `--help` imports none of them.
 COMMANDS = {
-    "setup": ("install:setup", "Learn from this repository's sessions and connect its clients."),
+    "setup": ("setup:setup", "Learn from this repository's sessions and connect its clients."),
     "init": ("banks:init", "Make a bank for this project."),
     "trust": ("trust:trust", "Look at a bank that you did not make here, and accept it."),
     "status": ("banks:status", "Count the records in the bank."),
@@ -143,6 +143,14 @@ _MEANINGS = {
 }
 
 
+# Likewise for options.
+_OPTION_MEANINGS = {
+    "--fix": "each warning says what mends it; --reindex rebuilds what is derived from the records",
+    "--repair": "each warning says what mends it; --reindex rebuilds what is derived from the records",
+    "--force": "--yes answers questions",
+}
+
+
 class _SignalError(BaseException):
     """A signal, whose number it holds, ended the command; like KeyboardInterrupt it only unwinds."""
 
@@ -167,10 +175,18 @@ def _unwind_on_signals(ctx: click.Context) -> None:
 
 
 class CommandGroup(click.Group):
-    """A group that suggests the nearest command for an unknown one."""
+    """A group that suggests the nearest command for an unknown one; alone it runs its default, if any."""
 
     # What other programs call what is done here.
     meanings: Mapping[str, str] = {}
+
+    def __init__(self, *words: Any, default: str = "", **options: Any) -> None:
+        super().__init__(*words, **options)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read a group without a word as its default command."""
+        return super().parse_args(ctx, args or ([self.default] if self.default else []))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -239,7 +255,7 @@ class LazyGroup(CommandGroup):
 @click.option("--bank", metavar="PATH", envvar="ARCHIVIST_BANK", help="Project folder or bank file.")
 @click.option("--actor", metavar="WHO", envvar="ARCHIVIST_ACTOR", help="Who acts: kind[:name[:role]].")
 @click.option("--set", "flags", multiple=True, metavar="KEY=VALUE", help="Override a setting for this call.")
-@click.version_option(__version__, prog_name="archivist")
+@click.version_option(__version__, "-v", "-V", "--version", prog_name="archivist")
 @click.pass_context
 def cli(ctx: click.Context, bank: str | None, actor: str | None, flags: tuple[str, ...]) -> None:
     """A memory that lets coding agents learn from their own runs."""
@@ -271,7 +287,7 @@ def run(argv: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         # The help of a group is printed whole.
         clip = str if isinstance(error, _BARE_GROUP) else errors.without_middle
-        vars(error)["message"] = clip(error.message)
+        vars(error)["message"] = clip(error.message) + _hint_option(error)
         # Without stderr the exit code still tells.
         try:
             error.show()
@@ -296,6 +312,14 @@ def run(argv: Sequence[str] | None = None) -> None:
         code = _report_error(f"{where} cannot be used: {error.strerror or error}", hint, 5)
     gc.freeze()
     sys.exit(code)
+
+
+def _hint_option(error: click.ClickException) -> str:
+    """Return a hint for an option that there is not, if Click has none."""
+    if not isinstance(error, click.NoSuchOption) or error.possibilities or error.ctx is None:
+        return ""
+    listed = f"{error.ctx.command_path} --help lists the options"
+    return f"\nhint: {_OPTION_MEANINGS.get(error.option_name, listed)}"
 
 
 def _report_error(message: str, hint: str, code: int) -> int:

@@ -246,7 +246,9 @@ _TASK_CHARACTERS = 60
 _LAST_OUTCOME = ("Last outcome", lambda view: view["last"]["outcome"])
 _RATE_HEADINGS = ("Tries", "Worked", "Failed", "Success", "95 % bounds", "Mean time", "Tokens in/out")
 
-episodes = CommandGroup("episodes", help="List and show runs and attempts; log attempts, compare approaches.")
+episodes = CommandGroup(
+    "episodes", default="list", help="List and show runs and attempts; log attempts, compare approaches."
+)
 
 
 episodes.add_command(share_runs, "share")

@@ -41,6 +41,8 @@ _LESSON_FIELDS = (
     "task", "provider", "tool", "stale", "importance", "frequency", "runs_since_last_seen", "helpful",
     "ineffective", "ignored", "superseded_by", "created", "updated",
 )  # fmt: skip
+# Remedy and situation of most lessons fit into so many lines of 60 characters.
+_ROW_LINES = 4
 # A lesson may have been seen in hundreds of runs.
 _LISTED = 6
 # What a lesson applies to: the same for adding, editing and listing.
@@ -70,7 +72,7 @@ def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value not in (None, ())}
 
 
-lessons = CommandGroup("lessons", help="List, show, add, edit and forget lessons.")
+lessons = CommandGroup("lessons", default="list", help="List, show, add, edit and forget lessons.")
 
 
 @options.bank_command(lessons, "list", has_global=True)
@@ -127,7 +129,7 @@ def list_(
     notes = [*_source_notes(found), *_replacing_notes(waits), *apart_notes(bank, asked["repo"] or "")]
     if not rows and not (asked["limit"] or matching or waiting):
         notes.append("no lessons here: archivist setup learns from this repository's sessions")
-    return Answer({"lessons": shown}, notes=notes, tables=[(headings, rows)])
+    return Answer({"lessons": shown}, notes=notes, tables=[(headings, rows)], row_lines=_ROW_LINES)
 
 
 def _source_notes(found: Sequence[Lesson]) -> list[str]:

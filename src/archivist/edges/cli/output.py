@@ -30,6 +30,8 @@ _PROBLEMS_SHOWN = 20
 _MIN_WIDTHS = ((40, 12), (10, 5), (8, 3))
 # The id or the score at the beginning of a line, and how words of tables are coloured.
 _NAME_OF_LINE = lazy_pattern(r"(?m)^[^\s│]\S*(?=  )")
+# What stands before the words of a line: a heading of one word in a column, or the mark of a list.
+_OPENING = lazy_pattern(r"[ ]*(?:\d{1,3}\. |- |(?:ok|warn)[ ]{2,4}\S{1,40}[ ]{2,}|\w{1,12}[ ]{2,})?")
 _COLOURS = {"success": "green", "failed": "red", "aborted": "red", "partial": "magenta", "quarantined": "red"}
 # Characters that JSON leaves as they are, but a terminal obeys or UTF-8 cannot hold.
 _OBEYED = lazy_pattern("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -51,6 +53,8 @@ class Answer(NamedTuple):
     code: int | None = None
     error: ArchivistError | None = None
     warnings: Sequence[str] = ()
+    # So many lines of a terminal the last cell of a row may take.
+    row_lines: int = 1
 
 
 def print_answer(answer: Answer, as_json: bool) -> int:
@@ -64,7 +68,7 @@ def print_answer(answer: Answer, as_json: bool) -> int:
         for number, (headings, rows) in enumerate(answer.tables):
             if number:
                 say()
-            print_table(headings, rows)
+            print_table(headings, rows, row_lines=answer.row_lines)
     notes = () if as_json else answer.notes
     left_out = "1 line was" if len(answer.skipped) == 1 else f"{len(answer.skipped)} lines were"
     skipped = problem_lines(answer.skipped, f"{left_out} left out; --strict refuses the whole")
@@ -121,6 +125,31 @@ def say(text: object = "", *, nl: bool = True) -> None:
     click.echo(make_legible(str(text)), nl=nl)
 
 
+def wrap_text(text: str) -> str:
+    """Return a text with its long lines broken at words to fit the terminal; elsewhere as it is.
+
+    What follows a line's heading or the mark of a list stands below its first word. Differences of files and
+    other lines without words stay whole.
+    """
+    if not is_terminal():
+        return text
+    import textwrap
+
+    wrap = textwrap.TextWrapper(terminal_columns(), break_long_words=False, break_on_hyphens=False)
+    lines = []
+    for line in text.split("\n"):
+        opening = _OPENING.match(line)
+        wrap.subsequent_indent = " " * opening.end() if opening else ""
+        is_whole = _display_width(line) <= wrap.width or line.startswith(("+", "-", "@@", "<!--"))
+        lines += [line] if is_whole else wrap.wrap(line)
+    return "\n".join(lines)
+
+
+def say_wrapped(text: object = "", *, nl: bool = True) -> None:
+    """Print a text to stdout, in lines that fit the terminal."""
+    say(wrap_text(str(text)), nl=nl)
+
+
 def note(text: object) -> None:
     """Print a message to stderr as one line; a closed stderr is no reason to stop."""
     try:
@@ -133,7 +162,18 @@ def confirm(question: str, what: str, hint: str) -> bool:
     """Ask a person; where nobody can answer, say how to agree without being asked."""
     if not sys.stdin.isatty():
         raise click.UsageError(f"{what} needs confirmation\nhint: {hint}")
-    return click.confirm(question, err=True)
+    return ask(question, "y/N", default="n") == "y"
+
+
+def ask(question: str, choices: str, *, default: str) -> str:
+    """Ask a person until the answer is one of the letters that the choices begin with; return the letter."""
+    letters = choices.partition(",")[0].lower().split("/")
+    while True:
+        answer = click.prompt(f"{question} [{choices}]", default=default, show_default=False, err=True)
+        letter = answer.strip().lower()[:1]
+        if letter in letters:
+            return letter
+        note(f"please answer {' or '.join(letters)}")
 
 
 def close_quietly(*streams: TextIO) -> None:
@@ -149,11 +189,15 @@ def print_json(value: object, *, is_line: bool = False) -> None:
     click.echo(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, row_lines: int = 1) -> None:
     """Print left-aligned columns; on a terminal the last one is cut to fit, then the widest between.
 
-    Where a terminal is too narrow, what is the same in every row goes into the heading.
+    Where a terminal is too narrow, what is the same in every row goes into the heading. The last cell of a
+    row may take some lines.
     """
+    import textwrap
+
+    wrap = textwrap.TextWrapper(max_lines=row_lines, placeholder=" …", break_on_hyphens=False)
     lines = [list(headings), *([" ".join(make_legible(str(cell)).split()) for cell in row] for row in rows)]
     widths = _measure_columns(lines)
     if is_terminal():
@@ -162,11 +206,15 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
             widths = _measure_columns(lines)
         widths = fit_widths(widths, terminal_columns())
     for number, line in enumerate(lines):
-        cells = [_pad_cell(cell, width) for cell, width in zip(line, widths, strict=True)]
+        wrap.width = max(widths[-1], 2)
+        first, *more = (wrap.wrap(line[-1]) if number and row_lines > 1 else None) or [line[-1]]
+        cells = [_pad_cell(cell, width) for cell, width in zip([*line[:-1], first], widths, strict=True)]
         cells[-1] = cells[-1].rstrip()
         # The headings, the name of a row, and how something ended.
         colours = ["yellow", *map(_COLOURS.get, line[1:])] if number else ["cyan"] * len(line)
         click.echo("  ".join(map(_in_colour, cells, colours)).rstrip())
+        for rest in more:
+            click.echo(" " * (sum(widths[:-1]) + 2 * len(widths) - 2) + rest)
 
 
 def _measure_columns(lines: Sequence[Sequence[str]]) -> list[int]:

@@ -64,6 +64,10 @@ def recall(
     explain = asked.pop("explain")
     if banks and is_global:
         raise click.UsageError("--bank and --global exclude each other")
+    if not text.strip():
+        raise click.UsageError(
+            'QUERY is empty\nhint: archivist recall "tests hang"; archivist lessons list lists all'
+        )
     query = Query(text=text, min_importance=importance, is_in_time_order=is_all, **asked)
     query = query._replace(limit=1000) if is_all else query
     if not banks:

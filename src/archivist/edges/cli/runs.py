@@ -24,12 +24,11 @@ from archivist.edges.cli.brief import (
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import approval_notes, pluralize
 from archivist.errors import BankLockedError, BankReadOnlyError, InputError
 from archivist.ids import new_id
 from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
 from archivist.records.words import ActorKind
-from archivist.text import escape_name
+from archivist.text import escape_name, pluralize
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -243,59 +242,62 @@ def capture(
     from archivist.capture.log_files import is_clients_own
     from archivist.capture.service import CaptureOverrides
     from archivist.edges import views
+    from archivist.edges.cli.wording import name_problem, unread_notes
 
-    taken: list[CaptureResult] = []
     paths, brought, others = _log_paths(files, is_checked=format_name == "auto")
     refused = dict.fromkeys((f"{escape_name(path)}: {_BROUGHT}" for path in brought), _NAME_BROUGHT)
     if not paths and not brought:
         raise InputError(f"no logs among {pluralize(others, 'file')}", hint=_NAME_FILE)
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         known = CaptureOverrides(**about, outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {})
+        taken: list[CaptureResult] = []
         for path in paths:
             try:
                 taken.append(bank.runs.capture_file(path, format_name=format_name, overrides=known))
             except InputError as error:
-                refused[_name_problem(path, error)] = error.hint
+                refused[name_problem(path, error)] = error.hint
             advance(1)
         problems = list(refused)
         view = views.capture_view(bank, taken, refused=problems)
-    # One bad log among good ones is a partial success; nothing but bad ones is an error.
-    if problems and not taken:
-        for line in problem_lines(problems[1:]):
+    if not taken:
+        # One bad log among good ones is a partial success; nothing but bad ones is an error.
+        first, *rest = problems
+        for line in problem_lines(rest):
             note(line)
-        raise InputError(problems[0], hint=refused[problems[0]])
-    skipped = [f"skipped {each.file}: {reason}" for each in taken for reason in each.reasons]
-    # Several logs may tell of one run.
-    runs = {episode.id: episode for each in taken for episode in each.episodes}
-    by_status = Counter(f"  {episode.status}" for episode in runs.values())
-    more = {
-        **dict(by_status.most_common()),
-        "events": sum(each.events for each in taken),
-        "files known already": sum(each.is_unchanged for each in taken),
-        "records skipped": sum(each.skipped for each in taken),
-        "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
-    }
-    words = "is no log" if others == 1 else "are no logs"
-    notes = [f"skipped {pluralize(others, 'file')} that {words}"] if others else []
+        raise InputError(first, hint=refused[first])
+    skipped = [line for each in taken for line in unread_notes(each)]
+    notes = [f"skipped {pluralize(others, 'file')} that {'is no log' if others == 1 else 'are no logs'}"]
+    notes = notes if others else []
     notes += [
         f"taken for sessions of yours: the logs in {file}"
         for file in files
         if file.is_dir() and not is_clients_own(file)
     ]
     notes += [f"archivist: {stray}" for each in taken for stray in each.strays]
-    rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
-    by_project = Counter(episode.project or "unknown" for episode in runs.values())
     return Answer(
         view,
-        tables=[(("Captured", "Count"), rows), (("Project", "Runs"), by_project.most_common())],
+        tables=_captured_tables(taken),
         notes=notes,
         warnings=[*problem_lines(problems), *problem_lines(skipped)],
         code=EXIT_PARTIAL if problems or skipped else 0,
     )
 
 
-def _name_problem(path: Path, error: InputError) -> str:
-    return error.message if str(path) in error.message else f"{escape_name(path)}: {error.message}"
+def _captured_tables(taken: list[CaptureResult]) -> list[Table]:
+    """Return what logs brought, and of which projects their runs are."""
+    # Several logs may tell of one run.
+    runs = {episode.id: episode for each in taken for episode in each.episodes}
+    more = {
+        **dict(Counter(f"  {episode.status}" for episode in runs.values()).most_common()),
+        "events": sum(each.events for each in taken),
+        "files known already": sum(each.is_unchanged for each in taken),
+        "files that hold less of a run than is known": sum(bool(each.shorter) for each in taken),
+        "records skipped": sum(each.skipped for each in taken),
+        "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
+    }
+    rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
+    by_project = Counter(episode.project or "unknown" for episode in runs.values())
+    return [(("Captured", "Count"), rows), (("Project", "Runs"), by_project.most_common())]
 
 
 def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], list[Path], int]:
@@ -427,6 +429,8 @@ def _describe_lessons(
     answer: Answer, bank: Bank, done: list[Reflection], reports: list[ModelReport]
 ) -> Answer:
     """Add how many lessons were learnt, and the most frequent."""
+    from archivist.edges.cli.wording import approval_notes
+
     learnt: tuple[Reflection | ModelReport, ...] = (*done, *reports)
     kept = {lesson.id: lesson for each in learnt for lesson in (*each.created, *each.updated)}
     live = [lesson for lesson in bank.lessons.get_many(kept) if lesson.status.is_live]

@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.clock import to_short_text
 from archivist.records.run_words import TYPED, EventKind
-from archivist.text import shorten, shorten_line
+from archivist.text import escape_name, shorten, shorten_line
+from archivist.text import pluralize as pluralize
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.capture.service import CaptureResult
+    from archivist.errors import InputError
     from archivist.records import Episode, Event
 
 # Of a command, and of the end of its output.
@@ -27,12 +31,6 @@ _ACCOUNT = {
     "Key decisions": "decisions",
     "Left open": "left_open",
 }
-
-
-def pluralize(number: int, noun: str) -> str:
-    """Return `1 lesson` or `3 lessons`."""
-    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else several}"
 
 
 def field_lines(fields: Iterable[tuple[str, object]], width: int = 12) -> list[str]:
@@ -57,6 +55,28 @@ def waiting_notes(waiting: int, shown_by: str = "archivist lessons list --waitin
     """Return how to see the lessons that wait for approval, if there are any."""
     verb = "waits" if waiting == 1 else "wait"
     return [f"{pluralize(waiting, 'lesson')} {verb} for approval: {shown_by}"] if waiting else []
+
+
+def name_problem(path: Path, error: InputError) -> str:
+    """Return what is wrong with a file, which is named once."""
+    if str(path) in error.message:
+        return error.message
+    # Formats know no more than the file's last name.
+    own = f"{path.name!r} "
+    if error.message.startswith(own):
+        return f"{escape_name(path)} {error.message.removeprefix(own)}"
+    return f"{escape_name(path)}: {error.message}"
+
+
+def unread_notes(taken: CaptureResult) -> list[str]:
+    """Say what could not be read in a log, and what could; nothing if the bank knows more of the run."""
+    if not taken.reasons or taken.shorter:
+        return []
+    events = pluralize(taken.events, "event")
+    was_read = (
+        f"its {events} {'was' if taken.events == 1 else 'were'} read; left out: " if taken.events else ""
+    )
+    return [f"{taken.file}: {was_read}{reason}" for reason in taken.reasons]
 
 
 def approval_notes(quarantined: int) -> list[str]:

@@ -94,8 +94,12 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
         *(
-            Check(client, True, f"told on request; learnt from by archivist setup; its MCP server: {how}")
-            for client, how in WITHOUT_HOOKS.items()
+            Check(
+                client,
+                True,
+                f"learnt from by setup; told by MCP: archivist install {client} says how",
+            )
+            for client in WITHOUT_HOOKS
             if home is not None and (home / _SIGNS_WITHOUT_HOOKS[client]).is_dir()
         ),
         *(
@@ -226,7 +230,7 @@ def _check_clients(
     if problems:
         return Check("clients", False, "; ".join(problems))
     if not installs:
-        return Check("clients", True, f"none is installed: archivist install {'|'.join(hook_events.CLIENTS)}")
+        return Check("clients", True, "nothing is installed yet: archivist setup connects the clients")
     named = dict.fromkeys(
         f"{install.client} ({install.scope}{'' if install.hooks else ', MCP server'})" for install in installs
     )

@@ -37,7 +37,7 @@ _FOLDERS = (
     "hooks", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = (
-    "the MCP server is left out, because its file is the project's, not yours; to add it for yourself"
+    "hooks only; the MCP server is left out, since its settings file belongs to the project. For yourself"
 )
 
 
@@ -128,6 +128,10 @@ class ClientPlan(NamedTuple):
     def is_changed(self) -> bool:
         """Say whether anything would change."""
         return any(change.action != "unchanged" for change in self.changes)
+
+    def view(self) -> dict[str, object]:
+        """Return the client and its files as plain values."""
+        return {"client": self.client, "changes": [str(change.path) for change in self.changes]}
 
     def left_files(self) -> list[Path]:
         """Return the files that a removal leaves: without our hooks, or with another server of our name."""

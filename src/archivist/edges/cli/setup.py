@@ -1,0 +1,567 @@
+"""The command that sets everything up, from the bank and the logged sessions to the first brief; its undo."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from archivist import paths, projects
+from archivist.bank import Bank
+from archivist.brief.select import BriefFormat, BriefRequest, RenderedBrief
+from archivist.capture.client_logs import ClientLog, checkout_places, find_client_logs
+from archivist.capture.service import CaptureOverrides, CaptureResult
+from archivist.doctor import LOG
+from archivist.edges.cli import options
+from archivist.edges.cli.banks import create_bank, refuse_global_place
+from archivist.edges.cli.install import ASKS, project_root, usual_clients
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    ask,
+    confirm,
+    embed,
+    note,
+    print_json,
+    problem_lines,
+    progress,
+    say_wrapped,
+)
+from archivist.edges.cli.session import Session
+from archivist.edges.cli.wording import approval_notes, name_problem, pluralize, unread_notes
+from archivist.edges.hook_events import CLIENTS
+from archivist.edges.install import chain, changes
+from archivist.edges.install.changes import NO_LOCAL_SERVER, SETUP_FILE, ClientPlan, SetupRecord
+from archivist.edges.install.clients import SHARED_BY_WORKTREES, WITHOUT_HOOKS, InstallLocation
+from archivist.errors import AccessError, ArchivistError, InputError, UntrustedBankError
+from archivist.files import hook_log
+from archivist.files.git import remove_bank_exclusion
+from archivist.files.open import read_small_text, real_path
+from archivist.files.worktrees import bank_place, repositories_above, shared_git_dir, worktrees_of
+from archivist.records.words import ActorKind
+from archivist.reflect.trigger import ReflectionOutcome
+from archivist.text import on_one_line
+from archivist.trust import accepted_banks, has_bank_at, is_noted, mark_of, places_of, withdraw_trust
+
+_READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
+_CACHES = ("file_systems", "trusted.json")
+# How long setup waits for a hook that imports a session; a reflection takes a few seconds.
+_HOOK_WAIT_S = 60.0
+_OWN_FILES = ("", "-wal", "-shm", "-journal")
+# What becomes of a log that was found: every one is counted under one of these.
+_NEW, _LONGER, _KNOWN = "new", "longer than before", "known already"
+_SHORTER, _EMPTY = "with less than is known of the run", "without any event"
+_UNREADABLE = "unreadable"
+_BECAME = (_NEW, _LONGER, _KNOWN, _SHORTER, _EMPTY, _UNREADABLE)
+
+
+@click.command()
+@click.argument("words", metavar="", nargs=-1)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--undo", is_flag=True, help="Take everything back that setup did here.")
+@click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")
+@click.option("--moved-from", "former", metavar="FOLDER", multiple=True, type=click.Path(path_type=Path),
+              help="Also take sessions of this former folder, or of those of its name below.")  # fmt: skip
+@click.option("--any-folder", is_flag=True, help="Also where there is no git repository.")
+@options.as_json
+@click.pass_obj
+def setup(
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    undo: bool,
+    user: bool,
+    former: tuple[Path, ...],
+    any_folder: bool,
+    **how: bool,
+) -> None:
+    """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
+
+    Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
+    worktrees of the repository. Shows what would be written into the clients' settings and asks; git does
+    not see those files. Run it again to bring in what is new.
+    """
+    if words:
+        hint = f"archivist install {words[0]}" if words[0] in CLIENTS else "cd into the repository first"
+        raise click.UsageError(f"setup takes no words: it is about the folder that you are in\nhint: {hint}")
+    actor = session.actor()
+    if actor.kind is not ActorKind.HUMAN:
+        raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
+    if undo and (user or former):
+        raise click.UsageError("--undo takes back all that setup did here: leave --user and --moved-from out")
+    if not undo:
+        _refuse_other_folders(session, is_insisted=any_folder)
+    view = _undo(session, **how) if undo else _set_up(session, user=user, former=former, **how)
+    if how["as_json"]:
+        print_json(view)
+    if view.get("is_partial"):
+        click.get_current_context().exit(EXIT_PARTIAL)
+
+
+def _refuse_other_folders(session: Session, *, is_insisted: bool) -> None:
+    """Refuse a folder that is no project: a bank there would be that of everything below it."""
+    folder = project_root(session)
+    if folder.parent == folder:
+        raise InputError(f"{str(folder)!r} is no project", hint="cd into a repository first")
+    file = paths.bank_file(_bank_place(session)).absolute()
+    refuse_global_place(file)
+    is_project = shared_git_dir(folder) is not None or has_bank_at(file)
+    if not (is_project or is_insisted or session.bank_path):
+        hint = "cd into a repository first; for this folder and all below it: archivist setup --any-folder"
+        raise InputError(f"{str(folder)!r} is in no git repository", hint=hint)
+
+
+def _set_up(
+    session: Session, *, yes: bool, dry_run: bool, user: bool, former: Sequence[Path], as_json: bool
+) -> dict[str, Any]:
+    tell = _silence if as_json else say_wrapped
+    checkout = project_root(session)
+    place = _bank_place(session)
+    file = paths.bank_file(place).absolute()
+    clones = projects.find_clones(checkout, accepted_banks())
+    places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
+    logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
+    plans, remarks, refused = _plan_clients(checkout, {log.client for log in logs}, user=user)
+    view: dict[str, Any] = {
+        "bank": str(file),
+        "sessions": dict(Counter(log.client for log in logs)),
+        "gone": dict(gone),
+        "left_out": dict(left_out),
+        "clones": list(map(str, clones)),
+        "clients": [plan.view() for plan in plans],
+        "remarks": remarks,
+        "refused": refused,
+        "dry_run": dry_run,
+    }
+    has_repository = bool(repositories_above(file))
+    sessions = _describe_sessions(logs, gone, left_out, clones, has_repository=has_repository)
+    was_at = _find_former_folder(file)
+    if dry_run:
+        _tell_bank(file, was_at, sessions, tell)
+        _show_plans(plans, remarks, tell)
+        _show_diffs(plans, tell)
+        tell("\n".join(("Nothing was changed: this was a dry run.", *problem_lines(problems))))
+        return view
+    is_first_home = not paths.home_folder().exists()
+    if was_at:
+        note(f"archivist: {was_at}")
+    shown, is_new, notes, warnings = create_bank(session, place)
+    state = paths.state_folder(file)
+    record, replaced = _open_record(state, has_made_bank=is_new, has_made_home=is_first_home)
+    is_here = paths.is_file(file)
+    hidden = "; git does not see it" if is_here and has_repository and not warnings else ""
+    tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
+    tell(f"Sessions  {sessions}")
+    with session.bank(folder=checkout) as bank:
+        if clones:
+            _name_as_clone(bank, checkout, clones[0])
+        view |= _learn(bank, checkout, logs, problems, tell)
+        if former:
+            # Sessions of a clone with another remote would else seem to be another repository's.
+            bank.lessons.claim(view["project"])
+        request = BriefRequest(project=view["project"], form=BriefFormat.MARKDOWN, fence=False)
+        brief = bank.brief(request, global_bank=session.global_bank())
+        _tell_lessons(bank, brief, view, tell)
+        view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
+        is_connected = bool(view["installed"]) or any("is installed already" in line for line in remarks)
+        _tell_brief(bank, brief, request, tell, is_connected=is_connected)
+    for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
+        note(line)
+    tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
+    is_partial = bool(view["unread"] or view["damaged"]) or (yes and bool(view["refused"]))
+    view |= {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
+    return view
+
+
+def _open_record(state: Path, *, has_made_bank: bool, has_made_home: bool) -> tuple[SetupRecord, list[str]]:
+    """Note what setup made, for its undo; return the record, and which settings others changed since."""
+    record = SetupRecord.load(state)
+    replaced = [f"archivist: {line}" for line in record.find_changed()]
+    record = record._replace(
+        has_made_bank=record.has_made_bank or has_made_bank,
+        has_made_home=record.has_made_home or has_made_home,
+    )
+    record.save(state)
+    return record, replaced
+
+
+def _name_as_clone(bank: Bank, checkout: Path, clone: Path) -> None:
+    """Call the project as in another clone of its repository, unless a remote or the bank names it."""
+    with bank.reading() as reader:
+        name = projects.name_of_clone(reader, checkout, bank.root, clone)
+    if name:
+        bank.lessons.claim(name)
+
+
+def _bank_place(session: Session) -> Path:
+    """Return the place of the bank that setup uses here, also where there is none yet or any more."""
+    return session.find_bank_path() or Path(session.bank_path or bank_place(project_root(session)))
+
+
+def _find_former_folder(file: Path) -> str | None:
+    """Return where a bank that is not trusted was the user's before, empty if unknown; None if it is."""
+    if not paths.is_file(file) or is_noted(file):
+        return None
+    known: list[Path] = []
+    with suppress(ArchivistError), Bank.preview(file) as copy:
+        known = [place for place in places_of(mark_of(copy.store)) if place != file]
+    if not known:
+        return ""
+    former = paths.project_folder(known[0])
+    then = f"archivist trust, then archivist setup --moved-from {shlex.quote(str(former))}"
+    return f"it is the bank of {on_one_line(str(former))}, moved or copied; to go on with it: {then}"
+
+
+def _tell_bank(file: Path, was_at: str | None, sessions: str, tell: Any) -> None:
+    """Say which bank would be used, and which sessions are there."""
+    presence = "is there" if has_bank_at(file) else "would be made"
+    distrust = "is there, and not trusted: archivist trust shows what it holds, and accepts it"
+    tell(f"Memory    {file} {distrust if was_at is not None else presence}")
+    if was_at:
+        tell(f"          {was_at}")
+    tell(f"Sessions  {sessions}")
+
+
+def _silence(_text: object = "", *, nl: bool = True) -> None:
+    """Say nothing: the answer is JSON."""
+
+
+def _describe_sessions(
+    logs: Sequence[ClientLog],
+    gone: Counter[str],
+    left_out: Counter[str],
+    clones: Sequence[Path],
+    *,
+    has_repository: bool,
+) -> str:
+    """Count the sessions that were found, and those that were not taken but may be the repository's."""
+    place = "repository" if has_repository else "folder"
+    lines = [f"none of this {place} found in the logs of {_READ_CLIENTS}"]
+    if not has_repository:
+        lines.append("this folder is in no git repository: only sessions that began in it count")
+    if logs:
+        counts = Counter(log.client for log in logs).most_common()
+        lines[0] = f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"
+    if clones:
+        lines.append(f"those of other clones count too: {', '.join(map(str, clones))}")
+    if gone:
+        # They began in folders of the repository's name that are gone: it may have been there before.
+        first, *others = gone
+        name = first.replace("\\", "/").rpartition("/")[2]
+        where = f"a folder called {name} that is gone"
+        where = f"{len(gone)} folders called {name} that are gone" if others else where
+        try:
+            above = os.path.commonpath(gone)
+        except ValueError:
+            # Folders of two systems have nothing in common.
+            above = first
+        take = f"to take them: archivist setup --moved-from {shlex.quote(above)}"
+        lines.append(f"{gone.total()} more began in {where}; {take}")
+    if left_out:
+        folder = left_out.most_common(1)[0][0]
+        where = folder if len(left_out) == 1 else f"{folder} and {len(left_out) - 1} more"
+        began = f"{left_out.total()} left out that began inside of it, maybe in another repository: {where}"
+        take = "to take those of a folder that is gone: archivist setup --moved-from FOLDER"
+        lines.append(f"{began}; {take}")
+    return "\n          ".join(lines)
+
+
+def _learn(
+    bank: Bank, checkout: Path, logs: Sequence[ClientLog], problems: list[str], tell: Any
+) -> dict[str, Any]:
+    """Capture the logs in order of time and reflect on them; say what became of each log."""
+    with bank.reading() as reader:
+        project = projects.project_at(reader, checkout, bank.root)
+    overrides = CaptureOverrides(project=project, folder=str(checkout))
+    runs: set[str] = set()
+    became: Counter[str] = Counter()
+    secrets = damaged = 0
+    # A hook that still works on a session notes at its end that it has told it; until then setup waits.
+    with (
+        hook_log.lock_sessions(paths.state_folder(bank.path), _HOOK_WAIT_S),
+        progress(len(logs), "capture") as advance,
+    ):
+        # What hooks kept of a session is numbered in another way than its log, so one of the two is taken.
+        told = bank.runs.runs_with_note([log.session for log in logs if log.session], LOG)
+        for log in logs:
+            try:
+                if log.session in told:
+                    became[_KNOWN] += 1
+                    continue
+                if log.is_database:
+                    taken = bank.runs.take(log.read_items(), overrides, is_log=True)._replace(
+                        file=str(log.path)
+                    )
+                else:
+                    taken = bank.runs.capture_file(log.path, overrides=overrides)
+                runs.update((*taken.created, *taken.updated))
+                secrets += sum(taken.secrets.values())
+                damaged += bool(notes := unread_notes(taken))
+                problems += notes
+                became[_describe_taken(taken)] += 1
+            except InputError as error:
+                problems.append(name_problem(log.path, error))
+                became[_UNREADABLE] += 1
+            finally:
+                advance(1)
+    with progress(len(bank.reflections.waiting_runs()), "reflect") as advance:
+        for done in bank.reflections.reflect_waiting():
+            if isinstance(done, ReflectionOutcome) and done.error:
+                problems.append(f"{done.run}: {done.error}")
+            advance(1)
+    embed(bank)
+    if logs:
+        counts = ", ".join(f"{became[word]} {word}" for word in _BECAME if became[word])
+        redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
+        tell(f"Captured  {counts}; filed under project {project}{redacted}")
+        if damaged:
+            tell(f"          {pluralize(damaged, 'log')} could be read in part only, see below")
+        if became[_UNREADABLE]:
+            tell(f"          {pluralize(became[_UNREADABLE], 'log')} could not be read, see below")
+    else:
+        tell(
+            "          After the first session that a client ends here, its log is captured and learnt from,"
+            " and the session after it is told what was learnt."
+        )
+    counted = {"secrets": secrets, "unread": became[_UNREADABLE], "damaged": damaged}
+    return {"project": project, "runs": sorted(runs), "logs": dict(became), **counted}
+
+
+def _describe_taken(taken: CaptureResult) -> str:
+    """Return what became of a log, in the word by which setup counts it."""
+    if taken.created:
+        return _NEW
+    if taken.shorter:
+        return _SHORTER
+    if taken.updated:
+        return _LONGER
+    return _KNOWN if taken.episodes else _EMPTY
+
+
+def _tell_lessons(bank: Bank, brief: RenderedBrief, view: dict[str, Any], tell: Any) -> None:
+    """Say how many lessons the bank holds now and when each is told, and what waits for a person."""
+    held = bank.doctor.status()
+    view["lessons"] = lessons = held["active_lessons"] + held["candidate_lessons"]
+    if not view["logs"]:
+        return
+    if lessons:
+        moments = ", ".join(
+            f"{count} {moment}" for moment, count in bank.briefs.count_by_moment(brief).items()
+        )
+        tell(f"Learnt    {pluralize(lessons, 'lesson')} held now: {moments}; archivist lessons list")
+    else:
+        is_all = view["unread"] == sum(view["logs"].values())
+        tell(f"Learnt    no lesson yet: {'no log could be read' if is_all else 'no failure recurred'}")
+    for line in approval_notes(held["quarantined_lessons"]):
+        tell(f"          {line}")
+    if held["open_proposals"]:
+        proposals = pluralize(held["open_proposals"], "proposal")
+        tell(f"          {proposals} for core memory to decide on: archivist proposals list")
+
+
+def _plan_clients(
+    checkout: Path, logged: set[str], *, user: bool
+) -> tuple[list[ClientPlan], list[str], list[str]]:
+    """Return what would be written for each client that is used here, remarks, and which are left out."""
+    home = Path.home().absolute()
+    place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
+    installs = chain.find_installs(checkout, home, CLIENTS)
+    plans: list[ClientPlan] = []
+    remarks: list[str] = []
+    refused: list[str] = []
+    for client in usual_clients(home):
+        own = [each for each in installs if each.client == client and each.hooks and not each.problem]
+        if scopes := [each.scope for each in own]:
+            remarks.append(f"{client} is installed already ({scopes[0]})")
+            if user and "user" not in scopes:
+                remarks[-1] += f", here alone; for all projects first: archivist uninstall {client} --local"
+            continue
+        try:
+            plan = changes.plan_client(client, place.read_by(client))
+        except InputError as error:
+            remarks.append(f"{client} is left out: {error.message}; {error.hint}")
+            refused.append(client)
+            continue
+        plans.append(plan)
+        is_served = any(each.client == client and each.has_server for each in installs)
+        remarks += [remark for remark in plan.remarks if not is_served or NO_LOCAL_SERVER not in remark]
+        if len(worktrees_of(checkout)) > 1 and not user and client not in SHARED_BY_WORKTREES:
+            also = "in each worktree archivist setup, or once archivist setup --user"
+            remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
+    remarks += [
+        f"{client} is learnt from, and told on request only: archivist brief, or by MCP: archivist install"
+        f" {client} says how"
+        for client in WITHOUT_HOOKS
+        if client in logged
+    ]
+    return plans, remarks, refused
+
+
+def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any) -> None:
+    """Say in a line each what would be written for the clients, and what else matters of them."""
+    for plan in plans:
+        for change in plan.changes:
+            lines = change.diff(plan.place.root).splitlines()[2:]
+            counts = [
+                f"{sign}{number}" for sign in "+-" if (number := sum(line[0] == sign for line in lines))
+            ]
+            if counts:
+                is_inside = change.path.is_relative_to(plan.place.root) and not plan.place.is_user
+                name = change.path.relative_to(plan.place.root) if is_inside else change.path
+                tell(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
+    for remark in remarks:
+        tell(f"Client    {remark}")
+    if not plans and not remarks:
+        tell(f"Client    none was found on this machine: archivist install {'|'.join(CLIENTS)}")
+
+
+def _show_diffs(plans: Sequence[ClientPlan], tell: Any) -> None:
+    for plan in plans:
+        for change in plan.changes:
+            if diff := change.diff(plan.place.root, "~" if plan.place.is_user else ""):
+                tell(diff, nl=False)
+
+
+def _connect(
+    plans: Sequence[ClientPlan],
+    remarks: Sequence[str],
+    record: SetupRecord,
+    state: Path,
+    tell: Any,
+    *,
+    yes: bool,
+) -> list[str]:
+    """Show what would be written, ask, and install; return the clients that were installed."""
+    _show_plans(plans, remarks, tell)
+    names = ", ".join(plan.client for plan in plans)
+    if not plans:
+        return []
+    if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
+        return []
+    while not yes:
+        answer = ask(f"Install into {names}?", "Y/n/d, d shows every line", default="y")
+        if answer == "d":
+            _show_diffs(plans, tell)
+        elif answer == "n":
+            tell(
+                "          Nothing was installed; archivist setup asks again, or name one: archivist install"
+            )
+            return []
+        else:
+            break
+    for plan in plans:
+        done = [plan.client, plan.place.scope, str(plan.place.root)]
+        record = record._replace(installs=[*record.installs, done])
+        # Before the files: what is half written can be undone, too.
+        record.save(state)
+        changes.apply_plan(plan)
+        if plan.client in ASKS:
+            tell(f"          {ASKS[plan.client]}")
+    return [plan.client for plan in plans]
+
+
+def _tell_brief(
+    bank: Bank, brief: RenderedBrief, request: BriefRequest, tell: Any, *, is_connected: bool
+) -> None:
+    """Print what the next session is told, or would be if a client were connected."""
+    if brief.text:
+        told = "The next session here is told:"
+        told = (
+            told
+            if is_connected
+            else "Nothing is installed, so no session is told this yet. It would be told:"
+        )
+        tell(f"\n{told}\n\n{brief.text.rstrip()}\n\nWhy each of them: archivist brief --explain")
+        if crowded := brief.count_crowded():
+            tell(crowded)
+    else:
+        # What to do about it has been said above.
+        reason = bank.briefs.explain_empty(brief, request).partition(": ")[0]
+        tell(f"\nThe next session here is told nothing yet: {reason}.")
+
+
+def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
+    """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
+    file = paths.bank_file(_bank_place(session)).absolute()
+    record = SetupRecord.load(paths.state_folder(file))
+    if record == SetupRecord():
+        hint = "archivist uninstall all removes what is in the clients' settings here"
+        raise InputError(f"nothing to undo: setup was not run for the bank {str(file)!r}", hint=hint)
+    plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
+    removed = [
+        f"{plan.client} in {plan.place.root}{', for all your projects' if plan.place.is_user else ''}"
+        for plan in plans
+        if plan.is_changed
+    ]
+    lines = [f"Uninstall {each}" for each in removed]
+    left = [str(path) for plan in plans for path in plan.left_files()]
+    lines += [f"Leave     {path}: it holds nothing that setup wrote" for path in left]
+    is_deleted = record.has_made_bank
+    try:
+        with session.bank() as bank:
+            held = bank.doctor.status()
+        lessons = held["active_lessons"] + held["candidate_lessons"]
+        contents = f"with {pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
+    except UntrustedBankError:
+        # Something else lies in its place now, perhaps by a pull.
+        is_deleted, contents = False, "it is not the bank that setup made"
+    except ArchivistError as error:
+        # The settings are taken back whatever has happened to the bank.
+        note(f"archivist: {error.message}")
+        contents = "which cannot be read; archivist salvage copies what is left, before you undo"
+    if record.has_made_bank:
+        lines.append(f"Delete    {file} {contents}" if is_deleted else f"Leave     {file}: {contents}")
+    tell = _silence if as_json else say_wrapped
+    for line in lines:
+        tell(line)
+    view = {
+        "bank": str(file),
+        "uninstalled": removed,
+        "left": left,
+        "bank_deleted": is_deleted,
+        "dry_run": dry_run,
+    }
+    if dry_run:
+        tell("Nothing was changed: this was a dry run.")
+        return view
+    if not yes and not confirm("Undo it?", "undoing", "--yes undoes it without asking"):
+        tell("Nothing was changed.")
+        return {**view, "uninstalled": [], "bank_deleted": False}
+    for plan in plans:
+        changes.apply_plan(plan, is_removal=True)
+    if is_deleted:
+        _delete_bank(file, record)
+    else:
+        (paths.state_folder(file) / SETUP_FILE).unlink()
+    tell("Undone.")
+    return view
+
+
+def _delete_bank(file: Path, record: SetupRecord) -> None:
+    """Delete a bank with everything that was written for it; what else lies in its folder stays."""
+    withdraw_trust(file)
+    own = [file.with_name(file.name + ending) for ending in _OWN_FILES]
+    ignored = file.with_name(".gitignore")
+    for path in (*own, *([ignored] if read_small_text(ignored) == "*\n" else [])):
+        path.unlink(missing_ok=True)
+    with suppress(OSError):
+        file.parent.rmdir()
+    remove_bank_exclusion(file)
+    shutil.rmtree(paths.state_folder(file), ignore_errors=True)
+    if not record.has_made_home or accepted_banks():
+        return
+    home = paths.home_folder()
+    with suppress(OSError):
+        (home / "state").rmdir()
+        # Nothing of the user's: no settings, no global bank, no log of failures.
+        if all(path.name in _CACHES for path in home.iterdir()):
+            shutil.rmtree(home)
