@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # The tables of failures that one run and its subagents noted.
 NotedRun: TypeAlias = "Sequence[Mapping[str, Any]]"
+# By the age of the run, the latest first.
+Tries: TypeAlias = "dict[int, tuple[int, int, int, int]]"
 # The latest runs that count. A subagent's run is its parent's, so more records are read to find them.
 LATEST_RUNS = 20
 # Which files belong together shows rarely, and is true for longer: more runs are read for that alone.
@@ -489,38 +491,40 @@ def format_pairs(pairs: Sequence[FilePair]) -> str:
     return _TOGETHER + ", ".join(told) if pairs else ""
 
 
+def _count_tries(runs: Sequence[Iterable[Sequence[Any]]]) -> "dict[tuple[str, str, str], Tries]":
+    """Sum up by command what each run noted: how often it ran, could not run, passed, and before a commit."""
+    tries: dict[tuple[str, str, str], Tries] = {}
+    most = 0
+    chosen: dict[str, int] = {}
+    for age, noted in enumerate(runs):
+        for purpose, command, folder, *counts in noted:
+            ran, failed, passed, tests, gated = (*counts, 0, 0, 0)[:5]
+            of_runs = tries.setdefault((purpose, command, folder), {})
+            before = of_runs.get(age, (0, 0, 0, 0))
+            of_runs[age] = before[0] + ran, before[1] + failed, before[2] + passed, before[3] + gated
+            most = max(most, tests)
+            if purpose == "one test":
+                chosen[command] = max(chosen.get(command, 0), tests)
+    # A way to run one test that runs them all does not choose any.
+    all_of_them = {command for command, tests in chosen.items() if tests > _PART * most >= _MANY_TESTS}
+    return {name: of_runs for name, of_runs in tries.items() if name[1] not in all_of_them}
+
+
 def select_commands(
     runs: Sequence[Iterable[Sequence[Any]]], names: Sequence[str] = ()
 ) -> tuple[WorkingCommand, ...]:
     """Choose from what each run noted, the latest run first; `names` are those of the runs."""
-    tries: dict[tuple[str, str, str], dict[int, tuple[int, int, int]]] = {}
-    whole = 0
-    parts: dict[str, int] = {}
-    gates: dict[tuple[str, str, str], set[int]] = {}
-    for age, noted in enumerate(runs):
-        for purpose, command, folder, ran, failed, *passed in noted:
-            of_runs = tries.setdefault((purpose, command, folder), {})
-            before = of_runs.get(age, (0, 0, 0))
-            of_runs[age] = before[0] + ran, before[1] + failed, before[2] + sum(passed[:1])
-            tests = sum(passed[1:2])
-            if any(passed[2:]):
-                gates.setdefault((purpose, command, folder), set()).add(age)
-            whole = max(whole, tests)
-            if purpose == "one test":
-                parts[command] = max(parts.get(command, 0), tests)
-    # A way to run one test that runs them all does not choose any.
-    all_of_them = {command for command, tests in parts.items() if tests > _PART * whole >= _MANY_TESTS}
-    tries = {name: of_runs for name, of_runs in tries.items() if name[1] not in all_of_them}
+    tries = _count_tries(runs)
     commits = len(tries.pop(_COMMIT, ()))
     # Where a call for a purpose could not run, the right one is worth a word.
     missed = {
         purpose
         for (purpose, *_), of_runs in tries.items()
-        if any(ran <= failed for ran, failed, _ in of_runs.values())
+        if any(ran <= failed for ran, failed, *_ in of_runs.values())
     }
     best: dict[tuple[str, bool, str], tuple[int, WorkingCommand]] = {}
     for (purpose, command, folder), of_runs in tries.items():
-        ages = [age for age, (ran, failed, _) in of_runs.items() if ran and ran >= failed]
+        ages = [age for age, (ran, failed, *_) in of_runs.items() if ran and ran >= failed]
         passed = [age for age in ages if of_runs[age][2]]
         least = _LEAST_ALSO if purpose == "also" else _LEAST_RUNS
         is_proven = len(ages) >= max(least, _LEAST_SHARE * len(of_runs))
@@ -529,7 +533,7 @@ def select_commands(
         # A later run says more than an earlier one: a project that changes its tools is told the new ones.
         weight = sum(LATEST_RUNS - age for age in ages)
         run = names[min(passed)] if passed and names else ""
-        gated = len(gates.get((purpose, command, folder), ()))
+        gated = sum(bool(before_commit) for *_, before_commit in of_runs.values())
         gated = gated if gated >= max(_LEAST_GATED, _GATE_SHARE * commits) else 0
         is_plain = purpose not in missed and not folder and not gated and _is_plain_task(command)
         found = WorkingCommand(

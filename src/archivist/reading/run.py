@@ -613,11 +613,6 @@ def digest_failure(
     # several commands, which one failed with which of the messages is a guess.
     is_unclear = first.act.is_look or len(_working_steps(first.act)) > 1
     name = "" if is_unclear or not {"<", "`"}.isdisjoint(name) else name
-    errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
-    if first.failure.kind is K.CHECK:
-        # What a checker still finds in the end is what no automatic fix mends.
-        broken = find_broken_rules(clean_output(those[-1].act.event.output))
-        errors = [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
     # What a remedy was a guess for, so that it is found from its failure.
     is_remedy = first.key.partition("|")[2].startswith(f"{K.REMEDY}:")
     guessed_for = list(dict.fromkeys(met.act.key for met in those))[:4] if is_remedy else []
@@ -627,7 +622,7 @@ def digest_failure(
         "kind": first.failure.kind.value,
         # Told to later runs as they are.
         "name": name if suspicion is not None and not suspicion(name, lines) else "",
-        "errors": errors,
+        "errors": _short_errors(those, suspicion),
         # What is told to fail is told in words of ours: a program may choose all others.
         "class": next((met.failure.signature.error for met in those if _is_class(met)), ""),
         "n": len(those),
@@ -651,6 +646,16 @@ def digest_failure(
         "command": _failing_link(first),
         "line": first.failure.line[:longest_line],
     }
+
+
+def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str] | None) -> list[str]:
+    """Return the classes of a failure, or of a checker the rules that were broken."""
+    errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
+    if those[0].failure.kind is not K.CHECK:
+        return errors
+    # What a checker still finds in the end is what no automatic fix mends.
+    broken = find_broken_rules(clean_output(those[-1].act.event.output))
+    return [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
 
 
 def _is_class(met: ObservedFailure) -> bool:
