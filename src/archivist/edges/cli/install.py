@@ -61,6 +61,7 @@ from archivist.records.words import ActorKind
 from archivist.reflect.trigger import ReflectionOutcome
 from archivist.text import on_one_line
 from archivist.trust import accepted_banks, has_bank_at, is_noted, mark_of, places_of, withdraw_trust
+from archivist.trust import refuse_links as refuse_linked_bank
 
 _PLUGIN = "plugin"
 # The question that a client asks its user before it runs a new hook or server.
@@ -151,16 +152,19 @@ def uninstall(
     if client == _PLUGIN:
         return _change_plugin(folder, dry_run=dry_run, is_removal=True)
     place = _install_place(session, client, folder, user=user, **scope)
+    bank = session.find_bank_path()
     places = [place] if user or any(scope.values()) else [place._replace(is_local=True), place]
     clients = CLIENTS if client == ALL else (client,)
     plans = [plan for each in clients for plan in changes.plan_removal(each, places)]
     answer = _change_settings(client, plans, dry_run=dry_run, is_removal=True)
-    if not dry_run and (bank := session.find_bank_path()) is not None:
+    if not dry_run and bank is not None:
         state = state_folder(bank_file(bank).absolute())
         record = SetupRecord.load(state)
         if (kept := record.without(plans)) != record:
             kept.save(state)
-    warnings = [] if any(plan.is_changed for plan in plans) else [f"{client} is not installed here"]
+    where = "all your projects" if user else on_one_line(str(place.root))
+    is_changed = any(plan.is_changed for plan in plans)
+    warnings = [f"archivist: about {where}" if is_changed else f"{client} is not installed here"]
     with suppress(RuntimeError):
         others = chain.find_installs(place.root, None if user else Path.home(), clients)
         planned = {(plan.client, plan.place.scope) for plan in plans}
@@ -186,7 +190,8 @@ def _install_place(
         raise click.UsageError("--project, --local and --user exclude each other\nhint: call it for each")
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
-    root = Path.home().absolute() if user else project_root(session)
+    checkout = project_root(session)
+    root = Path.home().absolute() if user else checkout
     return InstallLocation(root, is_user=user, is_local=local)
 
 
@@ -240,8 +245,8 @@ def _change_plugin(folder: Path | None, *, dry_run: bool, is_removal: bool = Fal
 
 def project_root(session: Session) -> Path:
     """Return the folder whose settings a client reads: that of a named bank, else of the checkout."""
-    root = session.find_bank_path() if session.bank_path else None
-    if root is None:
+    root = session.find_bank_path()
+    if root is None or not session.bank_path:
         return checkout_of(Path.cwd())
     return (root.parent if root.is_file() else root).absolute()
 
@@ -604,6 +609,7 @@ def _tell_brief(bank: Bank, session: Session, project: str, tell: Any, *, is_con
 def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
     """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
     file = paths.bank_file(_bank_place(session)).absolute()
+    refuse_linked_bank(file)
     record = SetupRecord.load(paths.state_folder(file))
     if record == SetupRecord():
         hint = "archivist uninstall all removes what is in the clients' settings here"
