@@ -17,7 +17,7 @@ from archivist.paths import real_place, state_folder
 from tests.commands import Command
 from tests.samples import MISSING_MODULE, agent_log
 
-SECRET_PLAN = "The secret plan of api"
+PLAN_OF_API = "The secret plan of api"
 EVENTS = ("session-start", "prompt", "tool-failure", "subagent-start", "stop", "session-end")
 # Hooks are called below, with events; what models may be asked holds for all projects of the user.
 ELSEWHERE = ("hook", "model forbid")
@@ -61,7 +61,7 @@ def api(tmp_path: Path, home: Path, archivist: Command) -> Path:
     assert archivist("init", "--global", cwd=folder).code == 0
     assert archivist("lessons", "add", "A global plan", "--global", cwd=folder).code == 0
     assert archivist("setup", "--yes", cwd=folder).code == 0
-    assert archivist("lessons", "add", SECRET_PLAN, cwd=folder).code == 0
+    assert archivist("lessons", "add", PLAN_OF_API, cwd=folder).code == 0
     assert archivist("config", "set", "brief.holdout", "0.2", cwd=folder).code == 0
     return folder
 
@@ -131,16 +131,16 @@ def test_no_command_acts_through_a_link_that_a_clone_holds(
         ran = run(*(str(log) if word == "LOG" else word for word in line.split()), cwd=clone)
         changed = {path for path, held in _snapshot(api, home).items() if before.get(path) != held}
         assert (changed, before.keys() - _snapshot(api, home).keys()) == (set(), set()), (line, ran)
-        assert SECRET_PLAN not in ran.out + ran.err, line
+        assert PLAN_OF_API not in ran.out + ran.err, line
         if line in OPTIONS:
             assert (ran.code, "is a link" in ran.err, ran.out) == (5, True, ""), (line, ran)
     for client in CLIENTS:
         for event in EVENTS:
             run = archivist_process if event in ("stop", "session-end") and client == "codex" else archivist
             ran = run("hook", client, event, cwd=clone, stdin=json.dumps(_events(clone, log)).encode())
-            assert SECRET_PLAN not in ran.out
+            assert PLAN_OF_API not in ran.out
     assert _snapshot(api, home) == before
-    assert SECRET_PLAN in archivist("brief", cwd=api).out
+    assert PLAN_OF_API in archivist("brief", cwd=api).out
 
 
 @pytest.mark.req("N7")

@@ -30,7 +30,6 @@ from archivist.trust import (
     lost_changes,
     mark_of,
     places_of,
-    refuse_links,
     server_bank_of,
     withdraw_trust,
 )
@@ -66,8 +65,6 @@ def trust(
     nearest = None if session.bank_path else session.find_above(Path.cwd())[1]
     place = folder or nearest or session.find_bank_path()
     file = paths.bank_file(place).absolute() if place is not None else None
-    if file is not None and not (remove and is_noted(file)):
-        refuse_links(file)
     if file is not None and not remove and (name := server_bank_of(file)):
         text = f"It is the bank {name} on your own server, and needs no trust."
         return Answer({"bank": name, "trusted": True, "changed": False}, text)
