@@ -265,6 +265,39 @@ UNCHECKED = lazy_pattern(
     r"|\bdirenv (?:allow|permit|grant)\b|\bmise trust\b|\bsafe\.directory\b",
     re.IGNORECASE,
 )
+# The risky long options of programs that take a beginning for the whole word: `git commit --no-veri`.
+_PIP_OPTIONS = ("--index-url", "--extra-index-url", "--trusted-host", "--find-links")
+_MAKE_OPTIONS = ("--ignore-errors", "--touch")
+ABBREVIATED = {
+    "git": ("--no-verify", "--force", "--no-gpg-sign", "--upload-pack", "--receive-pack"),
+    "curl": ("--insecure", "--proxy-insecure"),
+    "wget": ("--no-check-certificate",),
+    **dict.fromkeys(("pip", "pip3"), _PIP_OPTIONS),
+    **dict.fromkeys(("npm", "pnpm"), ("--registry", "--strict-ssl")),
+    **dict.fromkeys(("make", "gmake"), _MAKE_OPTIONS),
+}
+ABBREVIATING_CALL = lazy_pattern(rf"(?<![\w./-])({'|'.join(ABBREVIATED)})\s[^\n;|&`]{{0,300}}")
+LONG_OPTION = lazy_pattern(r"(?<=\s)--[a-z][a-z-]{1,30}(?=[\s=\"']|\Z)")
+# Calls that succeed because tests or findings do not count, and such that answer yes in the user's place.
+UNCOUNTED = lazy_pattern(
+    r"(?<![\w-])--exit-zero\b|\bgradlew?\b[^\n;|&]{0,120}?\s-x\s?(?:test|check|lint)\b"
+    r"|(?<![\w-])-d(?:skiptests|skipits|maven\.test\.skip)\b(?!=false)"
+    r"|\binsta (?:accept|test [^\n;|&]{0,60}--accept)\b"
+    r"|\b(?:g?make)\s(?:[^\n;|&`]{0,80}?\s)?(?:-[a-z]{0,4}[it]\b|--ignore-errors\b|--touch\b)",
+    re.IGNORECASE,
+)
+ANSWERS_YES = lazy_pattern(r"(?<![\w-])(?:--?auto-approve|--accept-data-loss)\b(?!=false)", re.IGNORECASE)
+PACK_PROGRAM = lazy_pattern(r"(?<![\w-])--(?:upload|receive)-pack[= ]")
+CERTUTIL = lazy_pattern(r"\bcertutil\b[^\n;|&]{0,80}-urlcache\b", re.IGNORECASE)
+OWN_SEARCH_PATH = lazy_pattern(r"PATH=[\"']?\.{0,2}/?(?:bin|tools|scripts)(?:[:/\"']|\Z)|PATH=[\"']?\.:")
+# What others get once it has run.
+PUBLISHING = frozenset((
+    "npm publish", "pnpm publish", "yarn publish", "bun publish", "cargo publish", "poetry publish",
+    "uv publish", "pdm publish", "hatch publish", "flit publish", "vsce publish", "lerna publish",
+    "twine upload", "gem push", "docker push", "podman push", "helm push", "wrangler deploy",
+    "wrangler publish", "firebase deploy", "fly deploy", "flyctl deploy", "vercel deploy", "netlify deploy",
+    "cdk deploy", "serverless deploy", "sls deploy", "railway up", "gcloud app deploy", "eb deploy",
+))  # fmt: skip
 CHECK_FILE = lazy_pattern(
     r"\.git/hooks|\.husky\b|\.pre-commit-config|\.github/workflows|\.gitlab-ci|\bcodeowners\b|\.semgrep|\.snyk"
     r"|\.github/?\Z",
