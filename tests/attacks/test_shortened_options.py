@@ -40,7 +40,8 @@ HARMLESS = [
     "pip install --upgrade .", "npm ci --prefer-offline", "make check -k", "make -j4 test", "make install",
     "npm publish --dry-run", "mvn verify -DskipTests=false", "chmod +x run.sh", "chmod 755 run.sh",
     "chmod u+w x", "PATH=./node_modules/.bin:$PATH eslint .", "PYTHONPATH=./src pytest",
-    "git format-patch --stat", "uv sync --extra dev", "npm run deploy", "make sure that it is there", "pytest -x test",
+    "git format-patch --stat", "uv sync --extra dev", "npm run deploy",
+    "make sure that it is there", "pytest -x test",
 ]  # fmt: skip
 
 
