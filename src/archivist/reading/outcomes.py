@@ -10,7 +10,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
 from archivist.reading.evasions import is_bypass
-from archivist.reading.printed_offers import Known, names_offer, told_form, up_to_sentence
+from archivist.reading.printed_offers import CallWords, names_offer, told_form, up_to_sentence
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.shell import Step
 from archivist.reading.signatures import clean_output
@@ -241,7 +241,7 @@ def find_offer(act: ToolCall, acts: Sequence[ToolCall] = ()) -> Remedy | None:
             continue
         quoted = next((next(filter(None, match.groups())) for match in _QUOTED.finditer(offer)), "")
         # The whole sentence: a second command in it would be told as well.
-        own = Known(
+        own = CallWords(
             {step.program: [word.value for word in step.words[1:]] for step in act.steps},
             [step.text for each in acts for step in each.steps if has_step_worked(each, step)],
         )
@@ -285,7 +285,7 @@ def before_offer(line: str) -> str:
     return kept if kept.count(" ") else line
 
 
-def _bare_offer(found: re.Match[str], quoted: str, own: Known) -> str:
+def _bare_offer(found: re.Match[str], quoted: str, own: CallWords) -> str:
     """Return the command that a sentence offers, in words of ours; nothing where it is none to be told."""
     program, *rest = found["rest"].rstrip(".").split()
     command = quoted or " ".join((program, *up_to_sentence(rest))).rstrip(",;:")

@@ -23,14 +23,14 @@ from archivist.reading.remedies import is_destructive
 from archivist.reading.shell import parse
 
 
-class Known(NamedTuple):
+class CallWords(NamedTuple):
     """What runs say of a command: the failed call's programs with their words, and calls that worked."""
 
     own: Mapping[str, Collection[str]] = {}
     ran: Collection[str] = ()
 
 
-NOTHING = Known()
+NOTHING = CallWords()
 _LONGEST_MESSAGE = 2000
 _LONGEST_COMMAND = 400
 # Wrappers and their flags stand before the program: `sudo -H env A=1 python3 -m pip`.
@@ -180,7 +180,7 @@ _ANNOUNCES = frozenset((
 _MARKS = "`'\"([:,;?.-"
 
 
-def names_offer(text: str, known: Known = NOTHING) -> bool:
+def names_offer(text: str, known: CallWords = NOTHING) -> bool:
     """Say whether a message offers to fetch, run or use something that may not be told."""
     return any(_find_offer(form, known) is not None for form in _spellings(text))
 
@@ -204,7 +204,7 @@ def _spellings(text: str) -> Iterator[str]:
         yield plain
 
 
-def _find_offer(text: str, known: Known = NOTHING) -> tuple[int, bool] | None:
+def _find_offer(text: str, known: CallWords = NOTHING) -> tuple[int, bool] | None:
     """Return where a message begins to offer something, and whether that is a mere address."""
     starts = [] if (command := _find_install(text)) is None else [(command, False)]
     for found in _FETCHING_VERB.finditer(text):
@@ -226,7 +226,7 @@ def _find_offer(text: str, known: Known = NOTHING) -> tuple[int, bool] | None:
     return min(starts, default=None)
 
 
-def _find_commands_to_run(text: str, known: Known) -> Iterator[int]:
+def _find_commands_to_run(text: str, known: CallWords) -> Iterator[int]:
     """Yield where a message tells its reader to run or use something."""
     for found in _TO_BE_RUN.finditer(text):
         before = _SENTENCE_END.split(_LEAD.sub("", text[: found.start()]))[-1]
@@ -252,7 +252,7 @@ def _find_commands_to_run(text: str, known: Known) -> Iterator[int]:
             yield found.start()
 
 
-def _find_spoken_commands(text: str, known: Known) -> Iterator[int]:
+def _find_spoken_commands(text: str, known: CallWords) -> Iterator[int]:
     """Yield where a command stands in a message, in whatever sentence; that it failed may be said."""
     for found in islice(_SPOKEN_PROGRAM.finditer(text), _MOST_STARTS):
         line = text[found.start() : found.start() + _LONGEST_COMMAND].partition("\n")[0]
@@ -278,7 +278,7 @@ def _command_at(text: str, start: int) -> str:
     return rest[1:closing] if is_closed else rest
 
 
-def told_form(command: str, known: Known) -> str:
+def told_form(command: str, known: CallWords) -> str:
     """Return a printed command if it sets up, spells a word of the failed call right, or worked in a run."""
     words = up_to_sentence(command.strip(" \"'`,:;!").removesuffix("?").split())
     words[-1:] = [word.rstrip(".,;:") or word for word in words[-1:]]

@@ -38,7 +38,7 @@ def test_a_package_that_misses_a_name_of_python_is_too_old() -> None:
     installed = sh("pip install wrapt==1.10", "Successfully installed wrapt-1.10")
     lesson = one(run(installed, sh("pip install -e ."), sh("python use.py", TOO_OLD, 1)))
     assert "after `pip install -e .`" in lesson.summary
-    assert "the installed “wrapt” is too old for this Python" in lesson.summary
+    assert "the installed wrapt is too old for this Python" in lesson.summary
     assert lesson.remedies == ("pip install -U wrapt",)
 
 
