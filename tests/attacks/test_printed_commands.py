@@ -170,7 +170,12 @@ def test_what_only_a_message_names_is_not_told(form: str, command: str) -> None:
     failed = "./build" if command.startswith("-") else " ".join(command.split()[:1])
     call = sh(failed, form.format(command), 1)
     told = learnt(run(call, sh("ls", "README")), run(call, sh("ls", "README"), name="run-2"))
-    texts = [f"{each.summary} {each.rule} {each.detail} {each.remedies}" for each in told]
+    # The detail of a quarantined lesson keeps what makes it suspicious, for the person who judges it.
+    details = ["" if lesson_suspicion(each) else each.detail for each in told]
+    texts = [
+        f"{each.summary} {each.rule} {detail} {each.remedies}"
+        for each, detail in zip(told, details, strict=True)
+    ]
     kept = [text.replace(f"`{failed}`", "") for text in texts]
     assert [text for text in kept if command in text or "message says" in text] == []
 
