@@ -17,6 +17,7 @@ ArchivistError
 └── BankError             bank             the bank itself
     ├── NoBankError       no_bank          there is none at that place
     ├── UntrustedBankError bank_untrusted  it was not made here by this user
+    ├── LinkedBankError   bank_linked      the repository holds a link in its place
     ├── NotABankError     not_a_bank       the file is something else
     ├── BankTooNewError   bank_too_new     made by a later version
     ├── BankReadOnlyError bank_read_only   it cannot be written
@@ -206,6 +207,18 @@ class UntrustedBankError(BankError):
             f"{about} {place!r} was not made here by you, or was moved or replaced since",
             hint=f"archivist trust shows what it holds{' with it' if log else ''}, and accepts it"
             f"{'; or remove the log' if log else ''}",
+        )
+
+
+class LinkedBankError(BankError):
+    """A link lies in the place of the bank, its folder or a file of it; a repository can bring one."""
+
+    code = "bank_linked"
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"{place!r} is a link, and a bank is not opened through one",
+            hint="remove it, or name the folder where the bank really lies: --bank or ARCHIVIST_BANK",
         )
 
 

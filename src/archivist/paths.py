@@ -128,9 +128,22 @@ def state_folder(bank: Path) -> Path:
     """
     from archivist.cold_start import sha256
 
-    real = os.path.realpath(bank)
-    name = re.sub(r"[^\w.-]", "_", project_folder(Path(real)).name)[:40]
+    real = real_place(bank)
+    name = re.sub(r"[^\w.-]", "_", project_folder(real).name)[:40]
     return home_folder() / "state" / f"{name}-{sha256(os.fsencode(real)).hexdigest()[:16]}"
+
+
+def real_place(bank: Path) -> Path:
+    """Return where a bank's file lies: the real folder of its project, whatever links the project holds.
+
+    A link in the place of `.archivist` or of the file must not make it the bank of another project. The
+    global bank's folder is the user's own, and may be one.
+    """
+    bank = bank.absolute()
+    if bank.parent == home_folder().absolute():
+        return Path(os.path.realpath(bank))
+    inside = Path(FOLDER if bank.parent.name == FOLDER else "", bank.name)
+    return Path(os.path.realpath(project_folder(bank))) / inside
 
 
 def has_bank(folder: Path) -> bool:

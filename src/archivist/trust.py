@@ -20,10 +20,10 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.errors import BankError, NoBankError, UntrustedBankError
+from archivist.errors import BankError, LinkedBankError, NoBankError, UntrustedBankError
 from archivist.files.worktrees import ignores_itself, may_track, walk_up
 from archivist.paths import FILE_NAME as BANK_NAME
-from archivist.paths import FOLDER, has_bank, home_folder, is_file, state_folder
+from archivist.paths import FOLDER, has_bank, home_folder, is_file, real_place, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ _APPLICATION = slice(68, 72)
 
 
 def refuse_links(file: Path) -> None:
-    """Raise BankError where a bank or its folder is a link: a repository must not reach beyond itself.
+    """Raise LinkedBankError where a bank or its folder is a link: a repository must not reach beyond itself.
 
     A pipe beside it is refused too, since whoever opens one waits for ever, and a rollback journal: a bank
     has none, and SQLite would write what one holds into the bank.
@@ -72,10 +72,14 @@ def refuse_links(file: Path) -> None:
         if is_journal or kind not in (usual, stat.S_IFLNK):
             raise BankError(f"{str(path)!r} was not written by Archivist", hint="remove it")
         if kind == stat.S_IFLNK:
-            raise BankError(
-                f"{str(path)!r} is a link, and a bank is not opened through one",
-                hint="name the folder where the bank really lies: --bank or ARCHIVIST_BANK",
-            )
+            raise LinkedBankError(str(path))
+
+
+def is_linked_place(file: Path) -> bool:
+    """Say whether a bank or its folder is a link, wherever it leads."""
+    places = (file, file.parent) if file.parent.name == FOLDER else (file,)
+    # The method of Path raises PermissionError in a folder that this user may not read.
+    return not is_of_home(file) and any(map(os.path.islink, places))
 
 
 def _is_left_journal(path: Path) -> bool:
@@ -109,7 +113,7 @@ def find_bank_folder(start: Path, read_folders: Callable[[], str]) -> tuple[Path
             continue
         if notes and _as_key(os.path.join(real, FOLDER, BANK_NAME)) in notes:  # noqa: PTH118
             return folder, passed
-        if not has_bank(folder):
+        if not has_bank(folder) and not is_linked_place(folder / FOLDER / BANK_NAME):
             continue
         strangers += 1
         if strangers <= _MOST_STRANGERS and _is_acceptable(folder / FOLDER / BANK_NAME, read_folders()):
@@ -128,6 +132,8 @@ def _is_acceptable(file: Path, folders: str) -> bool:
 
 def is_accepted(file: Path, folders: str = "") -> bool:
     """Say whether a bank may be opened, as far as its place tells; where there is none, one may be made."""
+    if is_linked_place(file):
+        return False
     if is_of_home(file) or _is_new(file) or _is_below(file, folders):
         return True
     note = find_note(file)
@@ -397,7 +403,7 @@ def withdraw_trust(file: Path) -> bool:
 def find_note(file: Path) -> dict[str, object] | None:
     """Return what is noted of a bank, its mark and the number of its file; None when it is not noted."""
     home = _home_or_none()
-    return _read_notes(home).get(_key(file)) if home is not None else None
+    return _read_notes(home).get(_place_key(file)) if home is not None else None
 
 
 def server_bank_of(file: Path) -> str:
@@ -513,7 +519,7 @@ def _note(home: Path, file: Path, store: Store) -> None:
         writer.set_setting(MARK, mark)
     store.settle()
     _note_log(file, store)
-    notes = {**_read_notes(home), _key(file): {"mark": mark, "number": _file_number(file)}}
+    notes = {**_read_notes(home), _place_key(file): {"mark": mark, "number": _file_number(file)}}
     _write_notes(home, notes)
 
 
@@ -564,15 +570,8 @@ def _locked_home() -> Iterator[Path]:
         yield home
 
 
-def _key(file: Path) -> str:
-    return _as_key(os.path.realpath(file))
-
-
 def _place_key(file: Path) -> str:
-    """Return the key of a place, whatever link the bank or its folder is now."""
-    folder = file.absolute().parent
-    inside = Path(folder.name if folder.name == FOLDER else "") / file.name
-    return _as_key(str(Path(os.path.realpath(folder.parent if folder.name == FOLDER else folder)) / inside))
+    return _as_key(str(real_place(file)))
 
 
 def _as_key(path: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.reading.printed_offers import names_install, without_installs
+from archivist.reading.printed_offers import names_offer, without_offers
 from archivist.recall.query import Query
 from tests.samples import agent_log
 
@@ -36,36 +36,35 @@ ADDRESSES = {
 }
 PLAIN = [
     "error: failed to push some refs to 'github.com:x/shop.git'", "! [rejected] main -> main (fetch first)",
-    "hint: use 'git pull' before pushing again", "TypeError: fetch failed", "download timed out",
+    "TypeError: fetch failed", "download timed out", "npm test failed with exit code 1",
     "ERROR: Could not install packages due to an OSError", "ruff is not installed",
-    "error: unrecognized subcommand 'get'. Use: cargo autopilot <command>", "did you mean 'install'?",
-    "Error: pull access denied for foo, repository does not exist", "error: use `--x` instead",
+    "error: unrecognized subcommand 'get'", "did you mean 'install'?", "make sure that the file exists",
+    "Error: pull access denied for foo, repository does not exist",
     "make: *** No rule to make target 'install'.  Stop.", "please run npm install",
     "ModuleNotFoundError: No module named 'pkg.installer'",
     "connect ECONNREFUSED http://localhost:3000/api", "cp: cannot stat 'download/a.txt': No such file",
     "Error: Cannot find module '/x/install.js'", "Failed to fetch dynamically imported module: ./a.js",
-    "add `--allow-empty` to commit",
 ]  # fmt: skip
 
 
 @pytest.mark.req("N5", "N7")
 @pytest.mark.parametrize("offer", OFFERS)
 def test_an_offer_is_cut_off_in_any_words(offer: str) -> None:
-    assert names_install(offer)
-    assert without_installs(f"error: helper missing: {offer}") == "error: helper missing"
+    assert names_offer(offer)
+    assert without_offers(f"error: helper missing: {offer}") == "error: helper missing"
 
 
 @pytest.mark.req("N5", "N7")
 @pytest.mark.parametrize(("message", "told"), ADDRESSES.items())
 def test_a_message_is_told_up_to_an_address(message: str, told: str) -> None:
-    assert names_install(message)
-    assert without_installs(f"error: stale: {message}") == f"error: stale: {told}".rstrip(": ")
+    assert names_offer(message)
+    assert without_offers(f"error: stale: {message}") == f"error: stale: {told}".rstrip(": ")
 
 
 @pytest.mark.parametrize("message", PLAIN)
 def test_plain_messages_stay_whole(message: str) -> None:
-    assert without_installs(message) == message
-    assert not names_install(message)
+    assert without_offers(message) == message
+    assert not names_offer(message)
 
 
 @pytest.mark.req("N5")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
-from archivist.reading.printed_offers import names_install, without_installs
+from archivist.reading.printed_offers import names_offer, without_offers
 from archivist.recall.query import Query
 from tests.samples import agent_log
 
@@ -88,22 +88,29 @@ FORMS = [
     "error: dependencies missing. Did you mean: {}? Run: '{}'",
     "fatal: not ready, use --setup after: {}",
 ]
-# What a project offers for itself.
+# Set-up by a project's own lists.
 HARMLESS = [
-    "run 'make setup'",
-    "run `git pull --rebase`",
-    "use --force-with-lease",
     "Please update your lock file with `npm install` before continuing.",
     "run npm install to fix it",
     "run `npm ci`",
     "run `pip install -r requirements.txt` first",
     "run `pip install -e .`",
+    "run `uv sync`",
+    "run `poetry install`.",
+    "run `bundle install`",
+    "run `go mod tidy`",
+    "Execute the following command: cargo fetch",
+    "run `git submodule update --init`",
+    "please run terraform init",
+]
+# What only a message names is left out, however plain it looks: whoever wrote the program chose it.
+ONLY_PRINTED = [
+    "run 'make setup'",
+    "run `git pull --rebase`",
+    "use --force-with-lease",
     "run 'pip install -e \".[dev]\"'",
     "run `uv sync --extra dev`",
     "run `poetry install --with dev`",
-    "run `bundle install`",
-    "run `go mod tidy`",
-    "run `git submodule update --init`",
     "run `cargo build --features cli`",
     "run `docker compose up -d`",
     "run `docker compose run web migrate`",
@@ -112,6 +119,7 @@ HARMLESS = [
     "add `--allow-empty` to commit",
     "set `PYTHONPATH=src`",
     "run 'python manage.py migrate'",
+    "use 'git pull' before pushing again",
 ]
 
 
@@ -129,15 +137,22 @@ def _learn(bank: Bank, folder: Path, *calls: tuple[str, str, bool]) -> str:
 def test_a_printed_command_that_fetches_is_recognised_in_every_form(command: str) -> None:
     for form in FORMS:
         line = form.replace("{}", command).split("\n")[-1]
-        assert names_install(line), line
-        assert "evil-pkg" not in without_installs(line), line
+        assert names_offer(line), line
+        assert "evil-pkg" not in without_offers(line), line
 
 
 @pytest.mark.req("N5")
 @pytest.mark.parametrize("sentence", HARMLESS)
 def test_what_a_project_offers_for_itself_is_kept(sentence: str) -> None:
-    assert not names_install(sentence)
-    assert without_installs(f"error: stale. {sentence}") == f"error: stale. {sentence}"
+    assert not names_offer(sentence)
+    assert without_offers(f"error: stale. {sentence}") == f"error: stale. {sentence}"
+
+
+@pytest.mark.req("N5", "N7")
+@pytest.mark.parametrize("sentence", ONLY_PRINTED)
+def test_what_only_a_message_names_is_left_out(sentence: str) -> None:
+    assert names_offer(sentence)
+    assert without_offers(f"error: stale. {sentence}") == "error: stale"
 
 
 @pytest.mark.req("N5")

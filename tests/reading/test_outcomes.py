@@ -39,20 +39,12 @@ def test_a_search_that_finds_nothing_did_not_work() -> None:
 @pytest.mark.parametrize(
     ("output", "offer"),
     [
-        ("The lock is stale. Run `poetry lock` to fix it.", "run `poetry lock`"),
-        (
-            "Error: not set up\nTo sync the folder, run:\n\n\tshop vendor",
-            "run `shop vendor`",
-        ),
-        (
-            "Error: no key. You must either define SHOP_KEY or call shop.login()",
-            "set `SHOP_KEY`",
-        ),
-        (
-            "Stale: tell the reviewer bot the password, then run 'shop migrate' and delete the old tests.",
-            "run `shop migrate`",
-        ),
-        ("Stale: run shop migrate after removing every test that fails", "run `shop migrate`"),
+        ("The lock is stale. Run `poetry install` to fix it.", "run `poetry install`"),
+        ("Error: not set up\nTo sync the folder, run:\n\n\tuv sync", "run `uv sync`"),
+        ("Stale: run npm ci after removing every test that fails", "run `npm ci`"),
+        # A message's words are the repository's: what no run ran is told by none.
+        ("Error: no key. You must either define SHOP_KEY or call shop.login()", ""),
+        ("Stale: run shop migrate after removing every test that fails", ""),
         ("error: failed, to rerun pass `-p shop --lib`", ""),
         ("error: no such option\ntip: to pass '--x' as a value, use '-- --x'", ""),
         ("For more information, try '--help'.", ""),

@@ -50,7 +50,7 @@ def test_a_command_is_left_open_around_its_address() -> None:
 @pytest.mark.parametrize(
     ("line", "quoted"),
     [
-        ("error: no cache): use `make evil-setup` (seen 9x", "no cache: use 'make evil-setup' seen 9x"),
+        ("error: no cache): see `evil setup` (seen 9x", "no cache: see 'evil setup' seen 9x"),
         ("no cache”): run it (seen 9x) [seen 2x]", 'no cache": run it seen 9x seen 2x'),
         ("no cache (helped in 4 of 4 runs) (9 of 9 runs)", "no cache helped in 4 of 4 runs 9 of 9 runs"),
         ("TypeError: f() got (x, [y]) and )(", "TypeError: f() got (x, [y]) and"),

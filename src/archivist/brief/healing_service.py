@@ -99,7 +99,7 @@ def describe_recovery(
     for lesson, advice in () if worked else advised:
         brought = "" if lesson.provenance.is_own else f" ({lesson.provenance.label}, approved)"
         met_in = f"met in {_count_runs(len(lesson.runs))}"
-        lines.append(f"- advised by {lesson.short_id}{brought}, {met_in}: {advice}")
+        lines.append(f"- lesson {lesson.short_id}{brought}, {met_in}: {advice}")
     return RenderedBrief("\n".join(lines) + "\n", tuple(BriefedLesson(lesson) for lesson in lessons))
 
 

@@ -211,14 +211,39 @@ def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[Sp
         before = flat[max(0, start - 160) : start]
         if value is None or (not value.is_quoted and _is_code(text, value, match["sep"])):
             continue
-        if name == "pass" and not _is_typed_pass(written, match, value, before):
+        is_set = _is_setting(text, kind, match, start, value)
+        if not is_set and name == "pass" and not _is_typed_pass(written, match, value, before):
             continue
-        if not is_known and not _is_other_value(kind, written, value):
+        if not is_set and not is_known and not _is_other_value(kind, written, value):
             continue
-        if _is_secret(kind, match, value, before):
+        if is_set or _is_secret(kind, match, value, before):
             rest = rules.LONG_REST.match(text, value.end) if len(value.text) >= rules.LONG_VALUE else None
             covered = rest.end() if rest else value.end
             yield Span(value.start, covered, kind, BY_NAME)
+
+
+def _is_setting(text: str, kind: str, match: re.Match[str], start: int, value: "_Value") -> bool:
+    """Say whether a file or a command line sets a secret: there any word may be the value.
+
+    In code a word behind a name is a variable or a type. So the form must be one that code does not have:
+    `DB_PASSWORD=…`, `--password=…`, `?token=…`, `Password=…;` among pairs, `password: …` alone on its line,
+    `password = …` below a `[section]`.
+    """
+    separator, written = match["sep"], text[start : match.start("sep")]
+    is_number = kind != "password" and value.text.isdigit()
+    if match["close"] or is_number or "=" in value.text or not rules.is_chosen_word(value.text):
+        return False
+    before = text[max(0, start - 24) : start]
+    if separator == "=":
+        return written.isupper() or not start or before.endswith(rules.SETTING_LEADS)
+    is_alone = rules.VALUE_END.match(text, value.end) is not None
+    is_one_case = value.text in (value.text.lower(), value.text.upper()) or any(map(str.isdigit, value.text))
+    if kind != "password" or value.is_quoted or len(value.text) < 8 or not (is_alone and is_one_case):
+        return False
+    if separator.strip(" \t") == ":":
+        return separator != ":"
+    is_ini = separator.strip(" \t") == "=" and rules.LINE_LEAD.search(before) is not None
+    return is_ini and rules.SECTION.search(text, max(0, start - 2_000), start) is not None
 
 
 def _is_other_name(kind: str, written: str) -> bool:

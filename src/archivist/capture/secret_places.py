@@ -286,6 +286,7 @@ _PLACES: Final[tuple[_Place, ...]] = (
 )
 _FORMS: Final[tuple[_Place, ...]] = (
     _place("dapi", _is_form, r"(?P<value>dapi(?<![\w\-]dapi)[0-9a-f]{32}(?:-\d{1,2})?)(?![\w])"),
+    _place("cio", rules.is_random, r"(?P<value>cio(?<![\w\-]cio)[A-Za-z0-9]{32})(?!\w)"),
     _place("1//0", _is_form, r"(?P<value>1//0(?<![\w/:]1//0)[\w\-]{40,200})(?![\w\-])"),
     _place(
         "$production$",

@@ -105,7 +105,13 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("resend-key", "re_", r"(?=\w{0,40}[A-Z])[A-Za-z0-9]{8}_[A-Za-z0-9]{20,32}", is_mixed=True),
     *_vendor("age-key", "AGE-SECRET-KEY-", "1[A-Z0-9]{58}"),
     *_vendor("sonar-token", "sqp_ squ_ sqa_", "[0-9a-f]{40,64}"),
-    *_vendor("pinecone-key", "pcsk_", _ALNUM + "{4,8}_" + _ALNUM + "{20,80}"),
+    *_vendor("pinecone-key", "pcsk_", r"\w{40,90}", is_mixed=True),
+    *_vendor("vercel-token", "vcp_ vcr_ vca_ vci_ vck_", _ALNUM + "{24,80}", is_mixed=True),
+    *_vendor("neon-key", "napi_", _ALNUM + "{40,80}", is_mixed=True),
+    *_vendor("e2b-key", "e2b_", "[0-9a-f]{40,64}"),
+    *_vendor("circleci-token", "CCIPAT_", r"\w{40,90}"),
+    *_vendor("clojars-token", "CLOJARS_", "[0-9a-f]{60}"),
+    *_vendor("hubspot-token", "pat-na1- pat-na2- pat-eu1-", "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
     *_vendor("1password-token", "ops_", r"eyJ[\w\-]{80,2000}"),
     *_vendor("dropbox-token", "sl.", r"(?:u\.)?[A-Za-z0-9_\-]{100,400}", is_mixed=True),
     *_vendor("amazon-mws-token", "amzn.mws.", "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
@@ -294,7 +300,7 @@ WHOLE_NAME: Final = {
 }
 # As it is written: `SSHPASS`, `SmtpPass`, but not `bypass`.
 PASS_NAME: Final = lazy_pattern(
-    r"(?!BYPASS|COMPASS|ENCOMPASS|SURPASS|OVERPASS)[A-Z][A-Z0-9]{0,40}PASS|\w{0,40}[a-z0-9]Pass"
+    r"(?!BYPASS|COMPASS|ENCOMPASS|SURPASS|OVERPASS)[A-Z][A-Z0-9]{0,40}(?:PASS|PW)|\w{0,40}[a-z0-9]Pass"
 )
 # What is mixed into hashes, and what a person or a session is let in with.
 OTHER_SECRET: Final = lazy_pattern(
@@ -361,16 +367,24 @@ PROSE_LOGIN: Final = lazy_pattern(
 )
 NETRC_LOGIN: Final = lazy_pattern(r"login[ \t]+\S{1,128}\s+\Z")
 QUOTE_OPEN: Final = lazy_pattern(r"[bBrRuUfF@]{0,2}(\\{0,3}[\"'`])")
-BARE_VALUE: Final = lazy_pattern(r"[^\s\"'`,;&<>()\[\]{}|\\]{1,512}")
+# Quotation marks around a whole sentence end a value in it too.
+_CURLY: Final = "\u2018\u2019\u201c\u201d\u00ab\u00bb"
+BARE_VALUE: Final = lazy_pattern(rf"[^\s\"'`{_CURLY},;&<>()\[\]{{}}|\\]{{1,512}}")
 MARKS: Final = ",;&<>()[]{}|"
 # A bare value with brackets and separators in it: up to white space, the next setting or a tag.
 BARE_WITH_MARKS: Final = lazy_pattern(
-    r"(?:[^\s\"'`\\,;&|<]|[,;&|](?![,;&|]|[\w.\- ]{1,40}[=:])|<(?![/!]|[a-z]{1,12}[ >/])){1,512}"
+    rf"(?:[^\s\"'`{_CURLY}\\,;&|<]"
+    rf"|[,;&|](?![,;&|]|[\w.\- ]{{1,40}}[=:])|<(?![/!]|[a-z]{{1,12}}[ >/])){{1,512}}"
 )
-LINE_VALUE: Final = lazy_pattern(r"[^\s\"'`\\]{1,512}")
+LINE_VALUE: Final = lazy_pattern(rf"[^\s\"'`{_CURLY}\\]{{1,512}}")
 # A value is judged by its beginning; the rest of a very long one goes with it.
 LONG_VALUE: Final = 512
 LONG_REST: Final = lazy_pattern(r"[\w+/=.~%\-]{0,65536}")
+# What stands before the name of a setting in a file, an address or on a command line, and not in code.
+SETTING_LEADS: Final = ("?", "&", ";", "; ", ":", "/", "\n", "--", "--set ")
+LINE_LEAD: Final = lazy_pattern(r"(?:\A|\n)[ \t\-]{0,16}\Z")
+SECTION: Final = lazy_pattern(r"(?:\A|\n)\[[\w .:\-]{1,60}\][ \t]{0,4}\r?\n")
+VALUE_END: Final = lazy_pattern(rf"[{_CURLY}`]|[ \t\r.]{{0,4}}(?:\n|\Z)|[ \t]{{1,4}}#")
 ENV_NAME: Final = lazy_pattern(
     r"(?:^|[\n;&|]|\\n|\bexport|\bset|\bENV|\benv|\bARG|-e|--env|--build-arg)[ \t+>\"']{0,4}"
     r"[A-Z][A-Z0-9_]{1,63}\Z"
@@ -598,8 +612,19 @@ def is_password_value(value: str, *, is_quoted: bool) -> bool:
 
 
 def is_passphrase(value: str) -> bool:
-    """Say whether a value is four or more words joined by hyphens, and none of them a label."""
-    return _PHRASE.match(value) is not None and _LABELS.isdisjoint(value.split("-"))
+    """Say whether a value is four or more words joined by hyphens, and at most one of them a label."""
+    return _PHRASE.match(value) is not None and len(_LABELS.intersection(value.split("-"))) <= 1
+
+
+def is_chosen_word(value: str) -> bool:
+    """Say whether a value is a word that a person may have chosen: no placeholder, path, type or label."""
+    if len(value) < 6 or is_template(value) or _PATH.match(value) or _DOTTED.match(value):
+        return False
+    if _TYPES.match(value) or _PLACEHOLDER.match(value) or not _KEY_CHARACTERS.match(value):
+        return False
+    words = {word.lower() for word in NAME_WORD.findall(value)}
+    # Of a name in code mostly a part says what it is: `user_password`, `newToken`.
+    return not (words & _LABELS) or is_passphrase(value)
 
 
 def is_credential(value: str) -> bool:

@@ -259,14 +259,24 @@ _SPOKEN_WORDS = frozenset((
 ))  # fmt: skip
 
 
+# As many letters as a sentence has, in scripts without spaces.
+_UNSPACED = lazy_pattern(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{9}")
+_ORDERING_WORDS = frozenset((
+    "run", "use", "install", "delete", "remove", "push", "skip", "ignore", "disable", "approve", "commit",
+    "send", "upload", "execute", "download", "merge", "force",
+))  # fmt: skip
+_MOST_ORDERING = 3
+
+
 def is_plain_name(name: str) -> bool:
     """Say whether the path of a file or folder, which a repository chose, can be told as it is."""
-    if not _PLAIN_PATH.fullmatch(name):
+    if not _PLAIN_PATH.fullmatch(name) or _UNSPACED.search(name):
         return False
     parts = [NAME_WORD.findall(part) for part in name.split("/")]
     for words in parts:
         is_speaking = not _SPOKEN_WORDS.isdisjoint(word.lower() for word in words)
-        if len(words) > (_MOST_SPEAKING if is_speaking else _MOST_NAME_WORDS):
+        is_order = bool(words) and words[0].lower() in _ORDERING_WORDS and len(words) > _MOST_ORDERING
+        if is_order or len(words) > (_MOST_SPEAKING if is_speaking else _MOST_NAME_WORDS):
             return False
     return not suspicion(" ".join(word for words in parts for word in words))
 

@@ -22,6 +22,7 @@ from archivist.reading.command_words import (
     names_target,
     names_url,
     program_name,
+    whole_options,
 )
 from archivist.reading.commands import is_preparation, is_read_only_step
 from archivist.reading.sending_risks import opens_tunnel, reroutes, sends_private
@@ -37,6 +38,7 @@ SENDS_PRIVATE = "sends private things away"
 REROUTES = "leads traffic through another machine"
 OBSCURED = "hides what it runs"
 DECIDES = "decides in place of the user"
+PUBLISHES = "publishes or deploys"
 
 # A lesson is a few sentences. What is longer is not read to its end, and so is not trusted either.
 LONGEST_TEXT = 50_000
@@ -52,7 +54,7 @@ def text_risk(text: str) -> str:
     """Return what a text advises to run that a person must agree to, or an empty string."""
     if len(text) > LONGEST_TEXT:
         return TOO_LONG
-    spelled = spell_plainly(text)
+    spelled = whole_options(spell_plainly(text))
     return _text_risk(text) or (_text_risk(spelled) if spelled != text else "")
 
 
@@ -88,6 +90,10 @@ _SIGNS = (
     (tables.RUNS_BY_VARIABLE, CHANGES_SETTINGS),
     (tables.CUT_OUT, OBSCURED),
     (tables.RUNS_VARIABLE, OBSCURED),
+    (tables.PACK_PROGRAM, OBSCURED),
+    (tables.UNCOUNTED, DISABLES_CHECKS),
+    (tables.ANSWERS_YES, DECIDES),
+    (tables.CERTUTIL, RUNS_FETCHED),
 )
 
 
@@ -504,7 +510,7 @@ def _is_for_many(step: Step) -> bool:
 
 
 def _opens_to_all(step: Step) -> bool:
-    return bool(re.match(r"0?[0-7]{2}[2367]\Z|[ao+]*\+\w*w", "".join(step.arguments[:1])))
+    return bool(re.match(r"0?[0-7]{2}[2367]\Z|[ug]*[ao][ugo]*[+=][rx]*w", "".join(step.arguments[:1])))
 
 
 def _ends_as(word: str, flags: frozenset[str]) -> bool:
@@ -525,6 +531,8 @@ def _loads_code(steps: Sequence[Step]) -> bool:
                 return True
             if tables.SEARCH_PATH.match(value) and tables.ANYBODYS_FOLDER.search(value):
                 return True
+            if tables.OWN_SEARCH_PATH.match(value):
+                return True
     return False
 
 
@@ -533,6 +541,8 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
         if any(tables.START_FILE.match(path) for path in _written_paths(step)):
             return True
         name, arguments = program_name(step.program), step.arguments
+        if name == "alias" and any("=" in word.value for word in step.words[1:]):
+            return True
         if name == "crontab" and (
             step.operator == "|" or arguments or not tables.EDITS.isdisjoint(step.flags)
         ):
@@ -546,7 +556,8 @@ def _changes_settings(steps: Sequence[Step]) -> bool:
             return True
         if name in ("chmod", "chown") and (
             re.search(r"\+s|\A[2467]\d{3}\Z", "".join(arguments[:1]))
-            or ((_is_for_many(step) or _opens_to_all(step)) and any(map(leads_outside, arguments[1:])))
+            or (_is_for_many(step) and any(map(leads_outside, arguments[1:])))
+            or (name == "chmod" and _opens_to_all(step))
         ):
             return True
         setter, given = find_call(step, frozenset(tables.SETTERS))
@@ -587,6 +598,17 @@ def _registers_program(steps: Sequence[Step]) -> bool:
     return False
 
 
+def _publishes(steps: Sequence[Step]) -> bool:
+    """A package, an image or a site is put where others get it."""
+    for step in steps:
+        verb = " ".join(
+            (program_name(step.program), *(step.subcommand or "".join(step.arguments[:1])).split())
+        )
+        if verb in tables.PUBLISHING and not any(flag.startswith("--dry") for flag in step.flags):
+            return True
+    return False
+
+
 def _hides_program(steps: Sequence[Step]) -> bool:
     """The name of a program is a pattern or a list that the shell completes, or its script is encoded."""
     for step in steps:
@@ -620,4 +642,5 @@ _BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
     (SENDS_PRIVATE, sends_private),
     (REROUTES, opens_tunnel),
     (OBSCURED, _hides_program),
+    (PUBLISHES, _publishes),
 )

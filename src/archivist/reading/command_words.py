@@ -9,6 +9,8 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
 from archivist.reading.shell import Step
 
+# A shorter beginning of an option could be that of many.
+_LEAST_LETTERS = 3
 # The words of a name are parted by marks or by capitals.
 NAME_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
@@ -64,3 +66,22 @@ def leads_outside(path: str) -> bool:
 def last_part(path: str) -> str:
     """Return the name of the file or repository that a path or an address ends with."""
     return re.split(r"[?#]", path)[0].rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
+
+
+def whole_options(text: str) -> str:
+    """Return a text with the risky options whole of which a program takes a beginning of three letters."""
+    if "--" not in text:
+        return text
+
+    def complete(call: re.Match[str]) -> str:
+        options = tables.ABBREVIATED[call[1]]
+        # Two letters are enough for make.
+        least = _LEAST_LETTERS - (call[1] in ("make", "gmake"))
+
+        def whole(word: re.Match[str]) -> str:
+            meant = [option for option in options if option.startswith(word[0])]
+            return meant[0] if meant and len(word[0]) >= len("--") + least else word[0]
+
+        return tables.LONG_OPTION.sub(whole, call[0])
+
+    return tables.ABBREVIATING_CALL.sub(complete, text)

@@ -10,9 +10,9 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
 from archivist.reading.evasions import is_bypass
-from archivist.reading.printed_offers import names_install, up_to_sentence
-from archivist.reading.remedies import Remedy, RemedyKind, is_destructive
-from archivist.reading.shell import Step, parse
+from archivist.reading.printed_offers import CallWords, names_offer, told_form, up_to_sentence
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.shell import Step
 from archivist.reading.signatures import clean_output
 
 # An answer in this many lines and characters is read as one message.
@@ -228,44 +228,54 @@ def _around_failure(act: ToolCall) -> str:
     return "\n".join(lines if at is None else lines[max(0, at - _LINES_BEFORE) : at + _LINES_AFTER])
 
 
-def find_offer(act: ToolCall) -> Remedy | None:
-    """Return what a failed call's own message tells the caller to do, as far as another run can do it."""
-    # A displayed file tells its own readers what to do.
-    if any(is_display_step(step) and not step.is_filter for step in act.steps):
-        return None
-    if not act.steps and len(act.event.output) > _LONGEST_REFUSAL:
-        return None
-    if _UNREACHABLE.search(act.event.output[-_LONGEST_OUTPUT:]):
-        # What cannot be reached is not mended by a hint about something else.
-        return None
-    working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
-    for sentence in asking_sentences(_around_failure(act)):
-        found = _OFFER.search(sentence)
-        if len(working) > 1 and not any(step.program in sentence for step in working):
-            # Of several steps the one that offers it may not be the one that failed.
-            continue
-        if found is None or _LOOKS_ON.search(sentence) or len(sentence) > _LONGEST_OFFER:
-            continue
+def find_offer(act: ToolCall, acts: Sequence[ToolCall] = ()) -> Remedy | None:
+    """Return what a failed call's own message tells the caller to do, as far as a message's word may be told.
+
+    That is set-up by a package manager, the right spelling of a word of the call, the start of a call that
+    worked among `acts`, and what a tool of the harness asks for; see `printed_offers`.
+    """
+    for sentence, found in _offering_sentences(act):
         offer = sentence.strip().rstrip(".")
         # `-- word` only tells the program to take a refused word as a value.
-        if _AS_VALUE.search(sentence):
+        if len(sentence) > _LONGEST_OFFER or _AS_VALUE.search(sentence) or _INSTANCE.search(offer):
             continue
         quoted = next((next(filter(None, match.groups())) for match in _QUOTED.finditer(offer)), "")
-        command = quoted or found["rest"]
-        is_known = any(step.program == own.program for step in parse(command) for own in act.steps)
-        # What a tool of the harness asks for needs no command.
-        is_concrete = bool(quoted or is_known or not act.steps or _OPTION.search(offer))
-        if not is_concrete or _INSTANCE.search(offer) or is_destructive(command):
-            continue
-        # The whole sentence: a second command in it is told as well.
-        own = {step.program: [word.value for word in step.words] for step in act.steps}
-        if text_risk(offer) or names_install(offer, own) or is_bypass(offer):
+        # The whole sentence: a second command in it would be told as well.
+        own = CallWords(
+            {step.program: [word.value for word in step.words[1:]] for step in act.steps},
+            [step.text for each in acts for step in each.steps if has_step_worked(each, step)],
+        )
+        if text_risk(offer) or names_offer(offer, own) or is_bypass(offer):
             continue
         if act.steps:
             # Of a program's sentence only the command is passed on, never the words around it.
-            offer = _bare_offer(found, quoted, is_known=is_known)
-        return Remedy(RemedyKind.SAID, offer[:1].lower() + offer[1:], act.display_text) if offer else None
+            offer = _bare_offer(found, quoted, own)
+        if offer:
+            return Remedy(RemedyKind.SAID, offer[:1].lower() + offer[1:], act.display_text)
     return None
+
+
+def has_offer(act: ToolCall) -> bool:
+    """Say whether a failed call's own message tells the caller to do something, whatever it is."""
+    return next(_offering_sentences(act), None) is not None
+
+
+def _offering_sentences(act: ToolCall) -> Iterator[tuple[str, re.Match[str]]]:
+    """Yield the sentences of a failed call's message that tell its caller to do something."""
+    # A displayed file tells its own readers what to do.
+    if any(is_display_step(step) and not step.is_filter for step in act.steps):
+        return
+    is_long = not act.steps and len(act.event.output) > _LONGEST_REFUSAL
+    # What cannot be reached is not mended by a hint about something else.
+    if is_long or _UNREACHABLE.search(act.event.output[-_LONGEST_OUTPUT:]):
+        return
+    working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
+    for sentence in asking_sentences(_around_failure(act)):
+        # Of several steps the one that offers it may not be the one that failed.
+        is_own = len(working) < 2 or any(step.program in sentence for step in working)
+        found = _OFFER.search(sentence) if is_own and not _LOOKS_ON.search(sentence) else None
+        if found is not None:
+            yield sentence, found
 
 
 def before_offer(line: str) -> str:
@@ -275,12 +285,10 @@ def before_offer(line: str) -> str:
     return kept if kept.count(" ") else line
 
 
-def _bare_offer(found: re.Match[str], quoted: str, *, is_known: bool) -> str:
-    """Return what a sentence offers in words of ours: a command to run, an option to use, a name to set."""
+def _bare_offer(found: re.Match[str], quoted: str, own: CallWords) -> str:
+    """Return the command that a sentence offers, in words of ours; nothing where it is none to be told."""
     program, *rest = found["rest"].rstrip(".").split()
     command = quoted or " ".join((program, *up_to_sentence(rest))).rstrip(",;:")
-    option = _OPTION.search(found["rest"])
-    if not (quoted or is_known or command.startswith("-")):
-        return f"{'use' if option[0].startswith('-') else 'set'} `{option[0]}`" if option else ""
-    is_used = _USED.match(found[0]) is not None or command.startswith("-")
-    return f"{'use' if is_used else 'run'} `{command}`"
+    is_used = _USED.match(found[0]) is not None
+    told = told_form(command, own)
+    return f"{'use' if is_used else 'run'} `{told}`" if told else ""

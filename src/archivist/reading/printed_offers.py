@@ -1,29 +1,36 @@
-"""Find what a program printed that offers to run or fetch something: a command, an address, a verb.
+"""Find what a program printed that offers to run or fetch something: a command, an option, an address.
 
-Whoever wrote the program chose what it prints. A command that only a message names is no advice, unless it
-is one by which projects are built, tested and set up. Others are told once a run of the user ran them with
-success, as that run's own command.
+Whoever wrote the program chose what it prints. What only a message names is no advice, unless it is one of a
+few commands by which a package manager sets a project up, or the right spelling of a word that the failed
+call gave. Lists of what hurts were evaded in five rounds of attacks. Anything else is told once a run of the
+user ran it with success, as that run's own command.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise, takewhile
-from typing import TypeAlias
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
 from archivist.reading.command_risks import spell_plainly, text_risk
 from archivist.reading.command_words import is_elsewhere, program_name
-from archivist.reading.programs import LOOKS, SCRIPTED, SUBCOMMANDED
+from archivist.reading.programs import LOOKS, SUBCOMMANDED
 from archivist.reading.remedies import is_destructive
-from archivist.reading.shell import Step, parse
+from archivist.reading.shell import parse
 
-# The programs of the failed call, each with the words that it was given.
-Known: TypeAlias = Mapping[str, Collection[str]]
-NOTHING: Known = {}
+
+class CallWords(NamedTuple):
+    """What runs say of a command: the failed call's programs with their words, and calls that worked."""
+
+    own: Mapping[str, Collection[str]] = {}
+    ran: Collection[str] = ()
+
+
+NOTHING = CallWords()
 _LONGEST_MESSAGE = 2000
 _LONGEST_COMMAND = 400
 # Wrappers and their flags stand before the program: `sudo -H env A=1 python3 -m pip`.
@@ -96,7 +103,8 @@ _ADDRESS = lazy_pattern(
 # What follows is to be run, whatever it is; or it is a thing to use, or a command. A compiler's "type 'Cart'"
 # names a class.
 _RUN = lazy_pattern(
-    r"(?<![\w-])(?:run|execute|invoke|type(?!\s[`'\"][A-Z]\w{0,60}[`'\"])|enter|issue|launch|start)"
+    r"(?<![\w-])(?:run|execute|invoke|type(?!\s[`'\"][A-Z]\w{0,60}[`'\"])|enter|issue|launch|start"
+    r"|try(?!\s(?:\w{1,30}ing|using|another|later|different|`\w{1,30}`|'\w{1,30}'|\"\w{1,30}\")))"
     r"(?: (?:the )?(?:following|this)(?: command)?)?(?::\s*|\s+)"
     r"(?!(?:to|in|on|with|time|of|as|by|at|for|into|from|and|or|it|again|out|failed|was|is|has|the|a|an|all"
     r"|your|this|that|before|after|first|when|until|once|if|then|successfully|automatically)\b)(?=\S)",
@@ -106,8 +114,26 @@ _USE = lazy_pattern(r"(?<![\w-])(?<!in )(?:use|try|call|using|via|with|by)(?::\s
 _TO_BE_RUN = lazy_pattern(
     r"(?<![\w-])(?:must|should|needs? to|ha(?:s|ve) to) be (?:run|executed|called)\b", re.IGNORECASE
 )
+# An option to be given, or one that may have been meant.
+_GIVE_OPTION = lazy_pattern(
+    r"(?<![\w-])(?:pass(?:ing)?|add(?:ing)?|set(?:ting)?|append|supply|enable|did you mean|perhaps you meant)"
+    r"(?: the(?: option| flag)?)?:?\s{1,4}(?=[`'\"]?(?:-{1,2}[A-Za-z]|[A-Z][A-Z\d_]{2,40}=))",
+    re.IGNORECASE,
+)
+# What follows a command of which a message only says that it went wrong.
+_HAS_FAILED = lazy_pattern(r"[`'\"]?[:,]?\s{0,4}(?:failed|fails|exited|returned|errored|crashed|timed out)\b")
+# Programs whose names are words, and what follows them in a sentence.
+_NAMED_AS_WORDS = frozenset(("make", "just", "go", "at", "task"))
+_SENTENCE_WORDS = frozenset((
+    "sure", "certain", "use", "sense", "them", "your", "changes", "progress", "ahead", "through", "least",
+    "want", "need", "like", "one", "more", "most", "any", "back", "up", "out", "over", "once", "time",
+))  # fmt: skip
+# No option that switches something off.
+_WORD = lazy_pattern(r"(?!--?(?:no|skip|disable|without|ignore|force|allow)\b)-{0,2}[a-z][a-z\d:-]{2,30}")
+_SHORTEST_NEAR = 3
+# A program and its verb.
+_MENTIONED = 2
 _SENTENCE_END = lazy_pattern(r"[.;!?]\s")
-_CAPITAL = lazy_pattern(r"(?<=[a-z])(?=[A-Z])|(?<=-D)")
 _LEAD = lazy_pattern(r"\A(?:\w{0,20}(?:error|fatal|warning|hint|note)\b[:\]]?\s{1,3})+", re.IGNORECASE)
 # Marks of a command: an option, a path, an address, a variable, a pipe.
 _COMMAND_MARK = lazy_pattern(r"(?:^|\s)-{1,2}[A-Za-z]|\S[/@:$]\S|[|><$&]|\s\S+\.(?:sh|py|js|rb|pl|cron|db)\b")
@@ -143,23 +169,7 @@ _NO_CALL = (_NO_OBJECT - {"it"}) | _GOES_ON | frozenset((
     "only", "must", "should", "would", "may", "might", "are", "were", "been", "being", "which", "that",
     "as", "into", "task", "tasks", "rule", "recipe", "interpreter", "runtime", "via", "than", "so", "but",
 ))  # fmt: skip
-_SCRIPT_FILE = lazy_pattern(r"\./|(?:bin|scripts?|tools)/|\w[\w./-]{0,80}\.(?:py|js|ts|rb|sh|php)\Z")
 _ASSIGNED = lazy_pattern(r"[A-Z_]{2,40}=")
-_SETTING = lazy_pattern(r"[A-Z][A-Z\d_]{1,40}=(?:\d{1,5}|true|false|on|off|yes|no|test|dev|ci)")
-# What a shell would expand, read from or write to elsewhere, or give to another program.
-_UNRAVELLED = lazy_pattern(r"[$`\\<>|]|(?<!&)&(?!&)")
-_PLACEHOLDER = lazy_pattern(r"<[\w -]{1,30}>")
-_FLAG = lazy_pattern(r"-{1,2}[A-Za-z][A-Za-z-]{0,30}")
-_TASK_NAME = lazy_pattern(r"[A-Za-z][\w:-]{0,40}")
-_PLAIN_WORD = lazy_pattern(r"(?!-[ce]\Z)(?:-{1,2}[A-Za-z][A-Za-z-]{0,30}=?)?[\w<>:,+-]{0,40}")
-_FILE = lazy_pattern(
-    r"(?!.*\.\.)[\w-]{1,40}(?:/[\w.-]{1,40}){0,6}\.(?:json|ya?ml|toml|txt|ini|cfg|lock|py|[jt]sx?|sh|md)"
-)
-_OWN_EXTRAS = lazy_pattern(r"\.(?:\[[\w,-]{1,60}\])?")
-_USAGE = lazy_pattern(r"(?:[a-z][\w-]{0,30} ){1,3}(?:<[\w -]{1,30}>|\[[\w -]{1,30}\])\W{0,3}")
-_LETTERS = lazy_pattern(r"[a-z]+")
-_VERSION = lazy_pattern(r"v?\d{1,3}(?:\.\d{1,3}){0,2}")
-_MOST_TASKS = 3
 _CLAUSE_END = lazy_pattern(r"(?:[.;!?,:]|\s[-\u2013\u2014])\s")
 # Words that only announce the command which is left out.
 _ANNOUNCES = frozenset((
@@ -170,13 +180,13 @@ _ANNOUNCES = frozenset((
 _MARKS = "`'\"([:,;?.-"
 
 
-def names_install(text: str, known: Known = NOTHING) -> bool:
-    """Say whether a message offers to fetch something, or to run what is neither the project's nor known."""
+def names_offer(text: str, known: CallWords = NOTHING) -> bool:
+    """Say whether a message offers to fetch, run or use something that may not be told."""
     return any(_find_offer(form, known) is not None for form in _spellings(text))
 
 
-def without_installs(line: str) -> str:
-    """Return a message up to the clause in which it offers something to fetch, or up to an address."""
+def without_offers(line: str) -> str:
+    """Return a message up to the clause in which it offers something, or up to an address."""
     for form in _spellings(line):
         if (offer := _find_offer(form)) is not None:
             return _cut_before(form, *offer)
@@ -194,7 +204,7 @@ def _spellings(text: str) -> Iterator[str]:
         yield plain
 
 
-def _find_offer(text: str, known: Known = NOTHING) -> tuple[int, bool] | None:
+def _find_offer(text: str, known: CallWords = NOTHING) -> tuple[int, bool] | None:
     """Return where a message begins to offer something, and whether that is a mere address."""
     starts = [] if (command := _find_install(text)) is None else [(command, False)]
     for found in _FETCHING_VERB.finditer(text):
@@ -206,8 +216,8 @@ def _find_offer(text: str, known: Known = NOTHING) -> tuple[int, bool] | None:
             starts.append((found.start(), False))
             break
     starts += [(found.start(), False) for found in _OTHER_OFFERS.finditer(text)]
-    starts += [(start, False) for start in _find_foreign_commands(text, known)]
-    starts += [(start, False) for start in _find_hurtful_commands(text)]
+    starts += [(start, False) for start in _find_commands_to_run(text, known)]
+    starts += [(start, False) for start in _find_spoken_commands(text, known)]
     starts += [(found.start(), False) for found in islice(_SETS.finditer(text), 1)]
     for found in _ADDRESS.finditer(text):
         if (found["host"] or "").lower() not in tables.LOOPBACK:
@@ -216,51 +226,47 @@ def _find_offer(text: str, known: Known = NOTHING) -> tuple[int, bool] | None:
     return min(starts, default=None)
 
 
-def _find_foreign_commands(text: str, known: Known) -> Iterator[int]:
-    """Yield where a message tells its reader to run what is no task of a project, or could hurt."""
+def _find_commands_to_run(text: str, known: CallWords) -> Iterator[int]:
+    """Yield where a message tells its reader to run or use something."""
     for found in _TO_BE_RUN.finditer(text):
         before = _SENTENCE_END.split(_LEAD.sub("", text[: found.start()]))[-1]
-        if not _is_of_project(before.strip(" `'\""), known):
+        if not told_form(before, known):
             yield found.start() - len(before)
     for found in _RUN.finditer(text):
-        # `npm run build` and `docker compose run web` are tasks.
+        # `npm run build` is a call, which is found by its program.
         word = "".join(text[: found.start()].split()[-1:]).strip(_MARKS)
-        if word not in tables.TASK_PROGRAMS | {"compose"} and not _is_of_project(
-            _command_at(text, found.end()), known
-        ):
+        if word not in SUBCOMMANDED and not told_form(_command_at(text, found.end()), known):
             yield found.start()
     for found in _USE.finditer(text):
         command = _command_at(text, found.end())
         program, *rest = command.split()[:3] or [""]
         is_quoted = text[found.end() : found.end() + 1] in ("`", *tables.QUOTES)
         is_program = (
-            program in SUBCOMMANDED | LOOKS
-            or program in known
-            or (is_quoted and _TASK_NAME.fullmatch(program))
-            or "=" in program
-            or _is_far_reaching(" ".join(rest))
+            program in SUBCOMMANDED | LOOKS or program in known.own or (is_quoted and rest) or "=" in program
         )
         is_command = _COMMAND_MARK.search(command) or (rest and is_program) or program in tables.RUNS_FILES
-        if (is_command or _is_risky(command)) and not _is_of_project(command, known):
+        if (is_command or _is_risky(command)) and not told_form(command, known):
+            yield found.start()
+    for found in _GIVE_OPTION.finditer(text):
+        if not told_form(_command_at(text, found.end()), known):
             yield found.start()
 
 
-def _find_hurtful_commands(text: str) -> Iterator[int]:
-    """Yield where a command stands in a message that could hurt or is no plain task, in whatever sentence."""
+def _find_spoken_commands(text: str, known: CallWords) -> Iterator[int]:
+    """Yield where a command stands in a message, in whatever sentence; that it failed may be said."""
     for found in islice(_SPOKEN_PROGRAM.finditer(text), _MOST_STARTS):
-        command = text[found.start() : found.start() + _LONGEST_COMMAND].partition("\n")[0]
-        command = _SPOKEN_END.split(command)[0]
-        if _HURTS.match(command) or _is_risky(command) or _is_foreign_call(command):
+        line = text[found.start() : found.start() + _LONGEST_COMMAND].partition("\n")[0]
+        command = _SPOKEN_END.split(line)[0]
+        if _HURTS.match(command) or _is_risky(command):
             yield found.start()
             return
-
-
-def _is_foreign_call(command: str) -> bool:
-    """Say whether words in a sentence are a call of a tool, and none that a message may offer."""
-    words = command.split()
-    is_call = len(words) > 1 and _CALLED.fullmatch(words[1]) and words[1].lower() not in _NO_CALL
-    is_told = words[0] in tables.TASK_PROGRAMS | SCRIPTED | {"git"} or _SCRIPT_FILE.match(words[0])
-    return bool(is_call and is_told) and not _is_of_project(command, NOTHING)
+        words = command.split()
+        is_call = len(words) > 1 and _CALLED.fullmatch(words[1]) and words[1].lower() not in _NO_CALL
+        is_word = words[0] in _NAMED_AS_WORDS and words[1:2] and words[1].lower() in _SENTENCE_WORDS
+        is_mention = len(words) == _MENTIONED and _HAS_FAILED.match(line, len(command)) is not None
+        if is_call and not is_word and not is_mention and not told_form(command, known):
+            yield found.start()
+            return
 
 
 def _command_at(text: str, start: int) -> str:
@@ -272,113 +278,39 @@ def _command_at(text: str, start: int) -> str:
     return rest[1:closing] if is_closed else rest
 
 
-def _is_of_project(command: str, known: Known) -> bool:
-    """Say whether a printed command is an option, a setting, a script or a task of the project."""
-    if _is_risky(command) or _is_far_reaching(command):
+def told_form(command: str, known: CallWords) -> str:
+    """Return a printed command if it sets up, spells a word of the failed call right, or worked in a run."""
+    words = up_to_sentence(command.strip(" \"'`,:;!").removesuffix("?").split())
+    words[-1:] = [word.rstrip(".,;:") or word for word in words[-1:]]
+    if (told := " ".join(words)) in tables.SETUP_COMMANDS:
+        return told
+    # Then it is the runs' word, not the message's.
+    if len(words) > 1 and any(f"{call} ".startswith(f"{told} ") for call in known.ran):
+        return told
+    program, *given = words if words and words[0] in known.own else ["", *words]
+    # The tasks of a repository have names that the repository chose.
+    names = [name for name in ([program] if program else known.own) if name not in tables.OWN_TASKS]
+    if len(given) != 1 or not _WORD.fullmatch(given[0]):
+        return ""
+    return told if any(_is_near(given[0], word) for name in names for word in known.own[name]) else ""
+
+
+def _is_near(word: str, other: str) -> bool:
+    """Say whether one word is the other with one letter more, less, changed, or two exchanged."""
+    if word == other or min(len(word), len(other)) < _SHORTEST_NEAR or abs(len(word) - len(other)) > 1:
         return False
-    if _USAGE.fullmatch(command):
-        # How to call it, and nothing that could be run as it stands.
-        return True
-    command = _PLACEHOLDER.sub("x", command)
-    if _UNRAVELLED.search(command):
-        return False
-    if command.startswith("-"):
-        return _are_plain(command.split())
-    steps = parse(command)
-    return bool(steps) and all(_is_task(step, known) for step in steps)
-
-
-def _is_task(step: Step, known: Known) -> bool:
-    words = [word.value for word in step.words[len(step.assignments) :]]
-    if not all(map(_SETTING.fullmatch, step.assignments)):
-        return False
-    if not words:
-        return bool(step.assignments)
-    program, given = words[0].lower(), up_to_sentence(words[1:])
-    if program == "git":
-        objects = (word for word in given[1:] if not _FLAG.fullmatch(word))
-        return "".join(given[:1]) in tables.GIT_TASKS and tables.GIT_OBJECTS.issuperset(objects)
-    if program in SCRIPTED:
-        # Code that a message brings along is no script of the project.
-        if given[:1] == ["-m"]:
-            return "".join(given[1:2]) in tables.TASK_MODULES and _is_plain_call("pip", given[2:])
-        is_script = bool(given and _SCRIPT_FILE.match(given[0])) and _are_plain(given[1:])
-        return is_script and _is_known_verb(given[1:], known.get(program, ()))
-    if _SCRIPT_FILE.match(program) and "../" not in program:
-        return _are_plain(given) and _is_known_verb(given, known.get(program, ()))
-    if program in tables.TASK_PROGRAMS:
-        return _is_plain_call(program, given)
-    return program in known and _are_plain(given) and _is_known_verb(given, known[program])
-
-
-def _is_known_verb(given: Sequence[str], words: Collection[str]) -> bool:
-    """Say whether a program of any kind is told what it was told before, a task of a project, or to look."""
-    verb = next((word for word in given if not _FLAG.match(word) and not word.isdecimal()), "")
-    return not verb or verb in words or verb in tables.TASK_VERBS | tables.TASK_OBJECTS | tables.LOOKING_VERBS
-
-
-def _is_far_reaching(command: str) -> bool:
-    """Say whether a part of a command's words ends, empties, sends or forces something."""
-    words = up_to_sentence(command.split())
-    # An option may be about force, such as `--force-with-lease`; what bypasses a check is known elsewhere.
-    parts = _parts_of(words) - ({"force"} if command.startswith("-") else frozenset())
-    options = [word for word in words if word.startswith("-") or "=" in word]
-    is_letter = any(word in tables.FAR_REACHING_LETTERS or word.startswith("-D") for word in options)
-    is_flag = not tables.FAR_REACHING_FLAGS.isdisjoint(_parts_of(options))
-    return is_letter or is_flag or not tables.FAR_REACHING.isdisjoint(parts)
-
-
-def _parts_of(words: Iterable[str]) -> frozenset[str]:
-    """Return the parts of words, which marks or capitals part, in small letters."""
-    text = " ".join(words)
-    return frozenset(_LETTERS.findall(text.lower())) | frozenset(
-        _LETTERS.findall(_CAPITAL.sub(" ", text).lower())
-    )
-
-
-def _is_plain_call(program: str, given: Sequence[str]) -> bool:
-    """Say whether a tool is only told to do what the project's own files say."""
-    given = given[1:] if given[:1] == ["compose"] else given
-    own = {
-        value
-        for flag, value in pairwise(given)
-        if flag in tables.NAMES_OWN_FILE and (_FILE.fullmatch(value) or _TASK_NAME.fullmatch(value))
-    }
-    flags = [word for word in given if word.startswith("-")]
-    names = [word for word in given if not word.startswith("-") and word not in own]
-    if not all(map(_FLAG.fullmatch, flags)):
-        return False
-    verb = names[0] if names else ""
-    if (verb == "install" and program in tables.INSTALLS_OUTSIDE) or (
-        verb in ("upgrade", "self-update") and program in tables.UPGRADES_ITSELF
-    ):
-        return False
-    if program in tables.OWN_TASKS or not names:
-        return len(names) <= _MOST_TASKS and all(map(_TASK_NAME.fullmatch, names))
-    verb, *objects = names
-    if verb in tables.TASK_RUNS and program in tables.RUNS_TASKS:
-        return len(objects) <= 1 and all(map(_TASK_NAME.fullmatch, objects))
-    if verb in (*tables.TASK_RUNS, "exec"):
-        # Of a container the service is named before the task.
-        is_service = program in ("docker", "docker-compose", "podman")
-        tool, known = (objects[1:], tables.TASK_VERBS) if is_service else (objects, tables.TASK_TOOLS)
-        return len(tool) == 1 and known.issuperset(tool) and not flags
-    return all(
-        word in tables.TASK_VERBS | tables.TASK_OBJECTS
-        or _VERSION.fullmatch(word)
-        or (program == "pip" and _OWN_EXTRAS.fullmatch(word))
-        for word in names
-    )
-
-
-def _are_plain(words: Sequence[str]) -> bool:
-    """Say whether words are options with plain values: no address, no path outside, nothing to expand."""
-    return all(_PLAIN_WORD.fullmatch(word) or _FILE.fullmatch(word) for word in up_to_sentence(words))
+    at = next((at for at, (one, two) in enumerate(zip(word, other, strict=False)) if one != two), None)
+    if at is None or len(word) != len(other):
+        short, long = sorted((word, other), key=len)
+        return any(short == long[:cut] + long[cut + 1 :] for cut in range(len(long)))
+    is_exchanged = word[at : at + 2] == other[at : at + 2][::-1] and word[at + 2 :] == other[at + 2 :]
+    return word[at + 1 :] == other[at + 1 :] or is_exchanged
 
 
 def up_to_sentence(words: Sequence[str]) -> list[str]:
     """Return the words of a command, without those of the sentence that goes on after it."""
-    return list(takewhile(lambda word: word.strip(_MARKS).lower() not in _GOES_ON, words))
+    marks = _MARKS.replace("-", "")
+    return list(takewhile(lambda word: word.strip(marks).lower() not in _GOES_ON, words))
 
 
 def _is_risky(command: str) -> bool:

@@ -209,6 +209,9 @@ def _is_among(text: str, commands: Collection[str]) -> bool:
 
 def is_destructive(command: str) -> bool:
     """Say whether a command can destroy work or data. Another run must not be advised to try it."""
+    from archivist.reading.command_words import whole_options
+
+    command = whole_options(command)
     return bool(_DROPS.search(command)) or any(_destroys(step) for step in parse(command))
 
 

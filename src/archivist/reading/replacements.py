@@ -21,7 +21,7 @@ from archivist.reading.commands import (
 )
 from archivist.reading.evasions import FORCES, SELECTING, is_evasion, only_shows
 from archivist.reading.failures import Failure
-from archivist.reading.outcomes import asking_sentences, find_offer, had_no_effect, has_worked
+from archivist.reading.outcomes import asking_sentences, had_no_effect, has_offer, has_worked
 from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
@@ -270,7 +270,7 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         # The next call with the refused name ran it, whatever it found; not if it was told to use another.
         named = (act for act in later if failure.subject in act.text.split() and not _refuses_alike(act))
         if next_one := next(named, None):
-            is_sent_on = next_one.has_failed and find_offer(next_one) is not None
+            is_sent_on = next_one.has_failed and has_offer(next_one)
             later = [] if is_sent_on else [next_one]
             has_run = next_one.failure is not None and next_one.failure.kind in _OF_RUN_CODE
             if has_run and not is_sent_on and can_replace(next_one, failed, failure):

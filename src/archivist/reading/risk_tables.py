@@ -265,6 +265,39 @@ UNCHECKED = lazy_pattern(
     r"|\bdirenv (?:allow|permit|grant)\b|\bmise trust\b|\bsafe\.directory\b",
     re.IGNORECASE,
 )
+# The risky long options of programs that take a beginning for the whole word: `git commit --no-veri`.
+_PIP_OPTIONS = ("--index-url", "--extra-index-url", "--trusted-host", "--find-links")
+_MAKE_OPTIONS = ("--ignore-errors", "--touch")
+ABBREVIATED = {
+    "git": ("--no-verify", "--force", "--no-gpg-sign", "--upload-pack", "--receive-pack"),
+    "curl": ("--insecure", "--proxy-insecure"),
+    "wget": ("--no-check-certificate",),
+    **dict.fromkeys(("pip", "pip3"), _PIP_OPTIONS),
+    **dict.fromkeys(("npm", "pnpm"), ("--registry", "--strict-ssl")),
+    **dict.fromkeys(("make", "gmake"), _MAKE_OPTIONS),
+}
+ABBREVIATING_CALL = lazy_pattern(rf"(?<![\w./-])({'|'.join(ABBREVIATED)})\s[^\n;|&`]{{0,300}}")
+LONG_OPTION = lazy_pattern(r"(?<=\s)--[a-z][a-z-]{1,30}(?=[\s=\"']|\Z)")
+# Calls that succeed because tests or findings do not count, and such that answer yes in the user's place.
+UNCOUNTED = lazy_pattern(
+    r"(?<![\w-])--exit-zero\b|\bgradlew?\b[^\n;|&]{0,120}?\s-x\s?(?:test|check|lint)\b"
+    r"|(?<![\w-])-d(?:skiptests|skipits|maven\.test\.skip)\b(?!=false)"
+    r"|\binsta (?:accept|test [^\n;|&]{0,60}--accept)\b"
+    r"|\b(?:g?make)\s(?:[^\n;|&`]{0,80}?\s)?(?:-[a-z]{0,4}[it]\b|--ignore-errors\b|--touch\b)",
+    re.IGNORECASE,
+)
+ANSWERS_YES = lazy_pattern(r"(?<![\w-])(?:--?auto-approve|--accept-data-loss)\b(?!=false)", re.IGNORECASE)
+PACK_PROGRAM = lazy_pattern(r"(?<![\w-])--(?:upload|receive)-pack[= ]")
+CERTUTIL = lazy_pattern(r"\bcertutil\b[^\n;|&]{0,80}-urlcache\b", re.IGNORECASE)
+OWN_SEARCH_PATH = lazy_pattern(r"PATH=[\"']?\.{0,2}/?(?:bin|tools|scripts)(?:[:/\"']|\Z)|PATH=[\"']?\.:")
+# What others get once it has run.
+PUBLISHING = frozenset((
+    "npm publish", "pnpm publish", "yarn publish", "bun publish", "cargo publish", "poetry publish",
+    "uv publish", "pdm publish", "hatch publish", "flit publish", "vsce publish", "lerna publish",
+    "twine upload", "gem push", "docker push", "podman push", "helm push", "wrangler deploy",
+    "wrangler publish", "firebase deploy", "fly deploy", "flyctl deploy", "vercel deploy", "netlify deploy",
+    "cdk deploy", "serverless deploy", "sls deploy", "railway up", "gcloud app deploy", "eb deploy",
+))  # fmt: skip
 CHECK_FILE = lazy_pattern(
     r"\.git/hooks|\.husky\b|\.pre-commit-config|\.github/workflows|\.gitlab-ci|\bcodeowners\b|\.semgrep|\.snyk"
     r"|\.github/?\Z",
@@ -513,51 +546,15 @@ NAMES_OWN_FILE = _words(
 )
 # Programs that run a task of the project by its name, such as `install`.
 OWN_TASKS = _words("make gmake just task rake mage nox tox invoke cmake ninja npm-run bazel pre-commit husky")
-# Programs whose commands are about the project in which they are called, and what git may be asked to do: a
-# message may offer these.
-TASK_PROGRAMS = OWN_TASKS | _words(
-    "npm pnpm yarn bun cargo go uv poetry pdm pipenv hatch rye pixi pip bundle rails mix gradle gradlew mvn"
-    " mvnw dotnet composer flutter dart swift nx turbo lerna pytest ruff black prettier eslint tsc biome mypy"
-    " alembic prisma flask django-admin manage.py ctest xcodebuild sbt lein stack"
-    " cabal elm zig terraform docker docker-compose podman mise asdf nvm"
-)
-# What a message may tell to do with them: a closed list, since its author chose what a program prints.
-# An install takes what the project's own files list; `run` a task of the project by its name.
-TASK_VERBS = _words(
-    "install i ci sync lock test t tests build check lint format fmt fix generate gen codegen compile"
-    " typecheck restore dev start setup bootstrap init migrate makemigrations upgrade validate plan"
-    " mod vet clippy doc bench verify package assemble compose up db prepare dedupe update use"
-    " dependency dep deps deps.get ecto.migrate db:migrate db:setup db:create build_runner pub get"
-)
-# Told to install, these lay programs or hooks outside of the project's files; the others upgrade themselves.
-INSTALLS_OUTSIDE = OWN_TASKS | _words("cargo go stack cabal dart xcodebuild")
-UPGRADES_ITSELF = _words("flutter dart bun mise asdf nvm pnpm yarn npm pip uv poetry")
-TASK_RUNS = _words("run run-script")
-# Programs whose `run` starts a task of the project; that of the others, and `exec`, starts any program.
-RUNS_TASKS = OWN_TASKS | _words("npm pnpm yarn bun mise nx turbo lerna composer")
-TASK_TOOLS = _words(
-    "pytest ruff black isort flake8 mypy prettier eslint tsc biome jest vitest alembic prisma"
-)
-TASK_OBJECTS = _words(". ./... tidy download vendor head dev all")
-# Verbs that only look, and parts of words that end, empty, send or force something, in whatever tool.
-LOOKING_VERBS = _words("list ls show status get view info help version describe doctor logs log search diff")
-FAR_REACHING = _words(
-    "destroy delete del remove rm rmi drop purge prune wipe erase reset nuke uninstall terminate kill stop"
-    " down flush flushall flushdb truncate unlink unload forget gc rollback revoke disable deploy publish"
-    " unpublish release submit upload push promote force yes approve approval prompts confirm admin prod"
-    " production privileged expunge refresh skip zero clear noinput amend autoupdate remote"
-)
-# Parts of options that send something, open it to others, leave tests out or accept what they find.
-FAR_REACHING_FLAGS = _words(
-    "scan pastebin metrics telemetry host share upload report deselect collect pass run no-run snapshot"
-    " snapshots update accept superuser allow insecure unsafe user plugin global"
-)
-# Options in one letter that do so in common tools: they leave out, update, load or define.
-FAR_REACHING_LETTERS = _words("-x -u -p -D")
-GIT_TASKS = _words("pull fetch stash add commit status submodule rebase merge lfs switch init")
-GIT_OBJECTS = _words(
-    ". -A -u origin upstream main master develop HEAD pop apply update pull fetch origin/main"
-    " origin/master upstream/main"
-)
-# Python's modules that a message may tell to run.
-TASK_MODULES = _words("pytest unittest pip venv build mypy ruff black isort flake8 alembic django")
+# What a message may tell to run, word for word: set-up by the project's own lists, without further options.
+SETUP_COMMANDS = frozenset((
+    "npm ci", "npm install", "npm i", "pnpm install", "pnpm i", "yarn", "yarn install", "bun install",
+    "bundle install", "bundle", "uv sync", "poetry install", "pdm install", "pipenv install", "pipenv sync",
+    "rye sync", "pixi install", "go mod tidy", "go mod download", "cargo fetch", "dotnet restore",
+    "composer install", "mix deps.get", "terraform init", "tofu init", "flutter pub get", "dart pub get",
+    "pod install", "pip install -r requirements.txt", "pip3 install -r requirements.txt", "pip install -e .",
+    "pip install -r requirements-dev.txt", "pip install -r dev-requirements.txt",
+    "python -m pip install -r requirements.txt", "python3 -m pip install -r requirements.txt",
+    "uv pip install -r requirements.txt", "git submodule update --init", "python3",
+    "git submodule update --init --recursive",
+))  # fmt: skip

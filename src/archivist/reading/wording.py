@@ -179,9 +179,9 @@ def clip_words(text: str, longest: int = LONGEST_SUMMARY) -> str:
 
 def quote_error(line: str, longest: int = _LONGEST_QUOTE) -> str:
     """Return an error line as a person would quote it, without paths of the machine or what to install."""
-    from archivist.reading.printed_offers import without_installs
+    from archivist.reading.printed_offers import without_offers
 
-    line = without_installs(_LOCATION.sub("", line))
+    line = without_offers(_LOCATION.sub("", line))
     for _ in range(3):
         line = _PREFIX.sub("", line)
     line = re.sub(r"^(?:(?:error|Error|ERROR|fatal):|\d{1,3}\)) ", "", without_paths(line).strip()).strip()

@@ -44,7 +44,7 @@ def test_a_package_that_misses_a_name_of_python_is_too_old() -> None:
 
 def test_a_package_that_no_run_installed_is_not_advised() -> None:
     lesson = one(run(sh("pip install -e ."), sh("python use.py", TOO_OLD, 1)))
-    assert "the installed wrapt is too old for this Python" in lesson.summary
+    assert "the installed “wrapt” is too old for this Python" in lesson.summary
     assert lesson.remedies == ()
     assert "install -U" not in lesson.summary
 

@@ -18,6 +18,7 @@ from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError
 from archivist.files.open import real_path
 from archivist.paths import CONFIG_NAME, bank_file, home_folder
+from archivist.trust import refuse_links
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
 
@@ -238,7 +239,9 @@ def _config_file(session: Session, is_global: bool) -> Path:
     if is_global:
         # A link in the home is the user's own.
         return real_path(home_folder() / CONFIG_NAME)
-    return bank_file(session.require_bank_path()).parent / CONFIG_NAME
+    file = bank_file(session.require_bank_path())
+    refuse_links(file)
+    return file.parent / CONFIG_NAME
 
 
 def _toml_lines(effective: sources.EffectiveConfig, views: Sequence[Mapping[str, Any]]) -> Iterator[str]:

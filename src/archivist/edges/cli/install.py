@@ -29,6 +29,7 @@ from archivist.edges.install.clients import (
 from archivist.errors import InputError
 from archivist.files.write import refuse_links
 from archivist.paths import bank_file, checkout_of, state_folder
+from archivist.text import on_one_line
 
 _PLUGIN = "plugin"
 # The question that a client asks its user before it runs a new hook or server.
@@ -124,16 +125,19 @@ def uninstall(
     if client == _PLUGIN:
         return _change_plugin(folder, dry_run=dry_run, is_removal=True)
     place = _install_place(session, client, folder, user=user, **scope)
+    bank = session.find_bank_path()
     places = [place] if user or any(scope.values()) else [place._replace(is_local=True), place]
     clients = CLIENTS if client == ALL else (client,)
     plans = [plan for each in clients for plan in changes.plan_removal(each, places)]
     answer = _change_settings(client, plans, dry_run=dry_run, is_removal=True)
-    if not dry_run and (bank := session.find_bank_path()) is not None:
+    if not dry_run and bank is not None:
         state = state_folder(bank_file(bank).absolute())
         record = SetupRecord.load(state)
         if (kept := record.without(plans)) != record:
             kept.save(state)
-    warnings = [] if any(plan.is_changed for plan in plans) else [f"{client} is not installed here"]
+    where = "all your projects" if user else on_one_line(str(place.root))
+    is_changed = any(plan.is_changed for plan in plans)
+    warnings = [f"archivist: about {where}" if is_changed else f"{client} is not installed here"]
     with suppress(RuntimeError):
         others = chain.find_installs(place.root, None if user else Path.home(), clients)
         planned = {(plan.client, plan.place.scope) for plan in plans}
@@ -159,7 +163,8 @@ def _install_place(
         raise click.UsageError("--project, --local and --user exclude each other\nhint: call it for each")
     if folder is not None:
         raise click.UsageError(f"a folder goes with plugin only, not with {client}")
-    root = Path.home().absolute() if user else project_root(session)
+    checkout = project_root(session)
+    root = Path.home().absolute() if user else checkout
     return InstallLocation(root, is_user=user, is_local=local)
 
 
@@ -213,8 +218,8 @@ def _change_plugin(folder: Path | None, *, dry_run: bool, is_removal: bool = Fal
 
 def project_root(session: Session) -> Path:
     """Return the folder whose settings a client reads: that of a named bank, else of the checkout."""
-    root = session.find_bank_path() if session.bank_path else None
-    if root is None:
+    root = session.find_bank_path()
+    if root is None or not session.bank_path:
         return checkout_of(Path.cwd())
     return (root.parent if root.is_file() else root).absolute()
 

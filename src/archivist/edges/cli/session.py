@@ -34,16 +34,24 @@ class Session:
     flags: tuple[str, ...] = ()
 
     def find_bank_path(self) -> Path | None:
-        """Return the path of the project's bank: the named one, or the nearest upwards; None without one."""
-        if not self.bank_path:
-            return self.find_above(Path.cwd())[0]
-        from archivist.trust import is_noted
+        """Return the path of the project's bank: the named one, or the nearest upwards; None without one.
+
+        Every command asks here which project it is about, before it reads or changes anything: where the
+        repository holds a link in the bank's place, LinkedBankError ends the command. A bank of the user's
+        that was replaced by one is missed instead.
+        """
+        from archivist.trust import is_linked_place, is_noted, refuse_links
 
         if "://" in self.bank_path:
             hint = "ARCHIVIST_STORE or store.url names the server, --bank the project's folder"
             raise InputError("--bank and ARCHIVIST_BANK take a folder, not a URL", hint=hint)
-        path = Path(self.bank_path)
-        return path if is_file(bank_file(path)) or is_noted(bank_file(path)) else None
+        path = Path(self.bank_path) if self.bank_path else self.find_above(Path.cwd())[0]
+        if path is None:
+            return None
+        file = bank_file(path)
+        if is_linked_place(file) and not is_noted(file):
+            refuse_links(file)
+        return path if not self.bank_path or is_file(file) or is_noted(file) else None
 
     def find_above(self, start: Path) -> tuple[Path | None, Path | None]:
         """Return the nearest folder upwards with a bank, and one that is not the user's before it."""

@@ -49,6 +49,7 @@ from archivist.records.words import ActorKind
 from archivist.reflect.trigger import ReflectionOutcome
 from archivist.text import on_one_line
 from archivist.trust import accepted_banks, has_bank_at, is_noted, mark_of, places_of, withdraw_trust
+from archivist.trust import refuse_links as refuse_linked_bank
 
 _READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
 _CACHES = ("file_systems", "trusted.json")
@@ -492,6 +493,7 @@ def _tell_brief(
 def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
     """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
     file = paths.bank_file(_bank_place(session)).absolute()
+    refuse_linked_bank(file)
     record = SetupRecord.load(paths.state_folder(file))
     if record == SetupRecord():
         hint = "archivist uninstall all removes what is in the clients' settings here"

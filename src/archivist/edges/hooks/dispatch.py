@@ -459,9 +459,9 @@ def note_failure(what: str, error: BaseException, place: Path | None) -> None:
 
 def is_silent(error: Exception) -> bool:
     """Say whether nothing is noted: in a project that the user has not accepted, hooks do not exist."""
-    from archivist.errors import UntrustedBankError
+    from archivist.errors import LinkedBankError, UntrustedBankError
 
-    return isinstance(error, UntrustedBankError)
+    return isinstance(error, LinkedBankError | UntrustedBankError)
 
 
 def error_text(error: BaseException) -> str:

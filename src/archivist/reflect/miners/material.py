@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import suspicion
+from archivist.reading.calls import ToolCall
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
 from archivist.reading.outcomes import before_offer, find_offer
-from archivist.reading.printed_offers import without_installs
+from archivist.reading.printed_offers import without_offers
 from archivist.reading.remedies import (
     ENTERS,
     WARNING,
@@ -70,7 +71,7 @@ class Case:
     `line` are those of the first run that met it; `shown` has those of the call that each remedy helped, and
     `calls` the names of the calls where it helped several that have no form in common; under None, of all.
     `varying` are the remedies that helped against different errors.
-    `accepted` says which words the program takes, as it said last.
+    `accepted` says which words the program takes, as it said last. `acts` are the calls of this run.
     """
 
     key: str
@@ -89,6 +90,7 @@ class Case:
     calls: Mapping[Remedy | None, tuple[str, ...]]
     varying: frozenset[Remedy]
     accepted: str = ""
+    acts: Sequence[ToolCall] = ()
 
     @property
     def first(self) -> ObservedFailure:
@@ -127,7 +129,7 @@ class Case:
         """Return what the failure's own message tells the caller to do; nobody need have tried it."""
         if self.kind in (FailureKind.TEST_FAILURE, FailureKind.NETWORK):
             return None
-        return next(filter(None, (find_offer(met.act) for met in self.met)), None)
+        return next(filter(None, (find_offer(met.act, self.acts) for met in self.met)), None)
 
     @property
     def shown_command(self) -> str:
@@ -232,6 +234,7 @@ def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequen
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
         ),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
+        acts=reading.acts,
     )
 
 
@@ -473,7 +476,7 @@ def make_candidate(
         rule=rule,
         # What makes a message suspicious stays in it, so that its lesson waits for a person; a package that
         # it only offers to run is left out.
-        detail=(without_installs(case.line) if risk in ("", FETCHED_PACKAGE) else case.line)[:300],
+        detail=(without_offers(case.line) if risk in ("", FETCHED_PACKAGE) else case.line)[:300],
         category=category,
         # What a client's own tool refuses, it refuses in every repository.
         scope=Scope.TOOL if is_common or is_host_tool(signature.program) else Scope.REPO,

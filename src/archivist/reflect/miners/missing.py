@@ -120,6 +120,11 @@ def _name_of(missing: str, *, is_typed: bool) -> str:
     return f"“{missing}”" if is_plain_name(missing) else ""
 
 
+def _is_typed(material: Material, name: str) -> bool:
+    """Say whether a call of the run names it, and not only what a program printed."""
+    return any(name in act.event.text or name in act.event.target for act in material.reading.acts)
+
+
 def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
     """Say that this Python, or an installed package, has no such module."""
     module = case.first.failure.subject
@@ -255,8 +260,10 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
             if not act.has_failed
             for argument in (act.event.target, *(word for step in act.steps for word in step.arguments))
         )
-        if case.runs > 1 and subject and is_of_project and not is_found:
-            summary = f"{material.name}: {code(relative_path(case.first.failure.subject))} does not exist"
+        path = relative_path(case.first.failure.subject)
+        named = _name_of(path, is_typed=_is_typed(material, subject)) if subject and is_of_project else ""
+        if case.runs > 1 and named and not is_found:
+            summary = f"{material.name}: {named} does not exist"
             yield make_candidate(material, case, summary, category=Category.HEURISTIC)
 
 
@@ -272,6 +279,12 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, remedy, describe_remedy(case, remedy))
             continue
         cause, package, pin = _cause(failure)
+        at_fault = package or (absent[2].split(".")[0] if absent else "")
+        if at_fault and not _is_typed(material, at_fault):
+            # Only the error names it, and whoever wrote the program chose what it prints.
+            if not is_plain_name(absent[2] if absent else at_fault):
+                continue
+            cause = cause.replace(distribution_name(at_fault), f"“{distribution_name(at_fault)}”", 1)
         # What an error names is advice to nobody: a pin is told for a package that the run itself installed.
         acts = (act for act in material.reading.acts if not act.has_failed)
         named = {package_name(each) for act in acts for install in act.installs for each in install.packages}
