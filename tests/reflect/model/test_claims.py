@@ -94,6 +94,17 @@ def test_what_says_less_than_a_lesson_stands_beside_it(
     assert bank.lessons.get(mined.id) == mined
 
 
+def test_a_warning_has_no_rule_or_remedy_that_it_does_not_give(bank: Bank, tmp_path: Path) -> None:
+    """It may name what overcame the failure only to say that it is not enough."""
+    run = twice(bank, tmp_path)
+    (mined,) = bank.lessons.query(Query())
+    words = "`pip install freezegun` is not always enough when `python -m pytest tests -q` fails"
+    warning = {"kind": "warning", "summary": words, "events": [1, 2], "refines": mined.short_id}
+    report, _ = read(bank, run, {"lessons": [warning]}, NO_ACCOUNT)
+    (new,) = report.created
+    assert (new.summary, new.rule, new.remedies) == (words, "", ())
+
+
 def test_words_that_are_quarantined_take_no_place_before_a_person_approves_them(
     bank: Bank, tmp_path: Path
 ) -> None:

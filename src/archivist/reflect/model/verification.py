@@ -172,13 +172,17 @@ def verify_lesson(
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
-    is_advising = claim.kind == "remedy" or bool(command)
+    commands = [span for span in advised if _is_command(span, material)]
+    is_advising = claim.kind == "remedy" or bool(command or commands)
     if is_advising and remedy is None:
         raise ClaimError(DropReason.UNPROVEN)
-    if not all(is_of_remedy(span, remedy) for span in advised if _is_command(span, material)):
+    if not all(is_of_remedy(span, remedy) for span in commands):
         raise ClaimError(DropReason.UNPROVEN)
     if remedy is None and not is_lasting(case):
         raise ClaimError(DropReason.CHANCE)
+    if not is_advising:
+        # A warning may name what overcame the failure only to say that it is not enough.
+        remedy = None
     if remedy and remedy.text and not rule:
         rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     environment = Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
