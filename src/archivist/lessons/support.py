@@ -240,7 +240,9 @@ def _carries_out(event: Event, remedy: str) -> bool:
 
 
 def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
-    """Return the latest call that failed of those a lesson cites, and one that did what it advises.
+    """Return the call that failed of those a lesson cites, and one that did what it advises.
+
+    It is the latest of those that show most of what the lesson names.
 
     A wish cites no call: then it is the latest message in which it was said.
     """
@@ -255,9 +257,16 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     ]
     # Of the runs that met it, one that overcame it shows most.
     runs = {event.run for event in shown}
+    names = names_in(lesson.summary)
+
+    def rank_failed(event: Event) -> tuple[int, bool, str, int]:
+        texts = [event_text(event)]
+        count = sum(is_shown(name, texts) for name in names)
+        return count, event.run in runs, event.run, event.seq
+
     failed = max(
         (event for event in calls if event.is_error or event.exit_code),
-        key=lambda event: (event.run in runs, event.run, event.seq),
+        key=rank_failed,
         default=None,
     )
     if failed is None:

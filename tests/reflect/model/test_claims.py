@@ -120,14 +120,77 @@ def test_words_that_are_quarantined_take_no_place_before_a_person_approves_them(
     assert bank.lessons.get(mined.id).superseded_by == held.id
 
 
-def test_how_often_a_remedy_helped_is_not_lost_and_counted_on() -> None:
-    mined = lesson("a", summary="`make lint` fails: run `make fmt` (helped in 3 of 4 tries)", signature="p|k")
+def lint_run(bank: Bank, folder: Path, session: str, error: str) -> str:
+    calls = [
+        ("bun run lint", f"Exit code 1\n$ biome check\n{error}\nerror: script lint exited with code 1", True),
+        ("bun run lint:fix", "Fixed 4 files.", False),
+        ("bun run lint", "Checked 9 files. No fixes applied.", False),
+    ]
+    return reflected_run(bank, folder, calls, session)
+
+
+FORMAT, IMPORTS = (
+    "Formatter would have printed the following content:",
+    "assist/source/organizeImports FIXABLE",
+)
+NARROWER = {
+    "kind": "remedy",
+    "summary": f"`bun run lint` fails with `{FORMAT}` when code is not formatted: run `bun run lint:fix`.",
+    "remedy": "bun run lint:fix",
+    "events": [0, 1],
+}
+
+
+@pytest.mark.req("A9")
+def test_a_narrower_claim_counts_only_the_runs_that_show_it(bank: Bank, tmp_path: Path) -> None:
+    lint_run(bank, tmp_path, "s-1", IMPORTS)
+    lint_run(bank, tmp_path, "s-2", FORMAT)
+    run = lint_run(bank, tmp_path, "s-3", FORMAT)
+    (mined,) = bank.lessons.query(Query())
+    assert len(mined.runs) == 3
+    report, _ = read(bank, run, {"lessons": [{**NARROWER, "refines": mined.short_id}]}, NO_ACCOUNT)
+    (new,) = report.created
+    assert (new.runs, new.status) == (("s-2", "s-3"), Status.ACTIVE)
+    assert {event.partition("#")[0] for event in new.evidence.events} == {"s-2", "s-3"}
+    assert bank.lessons.get(mined.id) == mined
+
+
+def test_a_lesson_that_replaces_another_keeps_the_events_that_it_cites(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("make lint", "Exit code 2\nerror: a.ts is not formatted, see 1", True),
+        ("make lint", "Exit code 2\nerror: a.ts is not formatted, see 2", True),
+        ("cat lint.md", "the linter wants `make fmt`", False),
+        ("make fmt", "1 file formatted", False),
+        ("make lint", "0 errors", False),
+    ]
+    reflected_run(bank, tmp_path, calls)
+    run = reflected_run(bank, tmp_path, calls, session="s-2")
+    (mined,) = bank.lessons.query(Query())
+    told = {
+        "kind": "remedy",
+        "summary": "`make lint` fails with “a.ts is not formatted, see 1”: the linter wants `make fmt`.",
+        "remedy": "make fmt",
+        "events": [0, 2, 3],
+        "refines": mined.short_id,
+    }
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    (new,) = report.updated
+    assert {"s-2#0", "s-2#2", "s-2#3"} <= {*new.evidence.events}
+    shown = bank.lessons.cited_calls(new)
+    assert {name: event.id for name, event in shown.items()} == {"Failed": "s-2#0", "Worked": "s-2#3"}
+
+
+@pytest.mark.parametrize("verb", ["worked", "helped"])
+def test_how_often_a_remedy_helped_is_not_lost_and_counted_on(verb: str) -> None:
+    mined = lesson(
+        "a", summary=f"`make lint` fails: run `make fmt` ({verb} in 3 of 4 tries)", signature="p|k"
+    )
     model = lesson("b", summary="`make lint` fails on format alone. Run `make fmt`.", signature="p|k")
     worded = replace(candidate_of(model), record=None, origin="model")
     new = succeed_lessons([mined], worded, sighting())
-    assert new.summary == "`make lint` fails on format alone. Run `make fmt` (helped in 3 of 4 tries)"
-    later = replace(candidate_of(mined), record=None, summary="… (helped in 4 of 5 tries)")
-    assert meet_mined(new, later, sighting()).summary.endswith("Run `make fmt` (helped in 4 of 5 tries)")
+    assert new.summary == f"`make lint` fails on format alone. Run `make fmt` ({verb} in 3 of 4 tries)"
+    later = replace(candidate_of(mined), record=None, summary=f"… ({verb} in 4 of 5 tries)")
+    assert meet_mined(new, later, sighting()).summary.endswith(f"Run `make fmt` ({verb} in 4 of 5 tries)")
 
 
 @pytest.mark.req("A9")

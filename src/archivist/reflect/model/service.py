@@ -8,7 +8,7 @@ before the user allowed the endpoint, and nothing that was not reserved in the u
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,7 +23,7 @@ from archivist.lessons.candidate import Candidate, LessonChange
 from archivist.lessons.quarantine import lesson_suspicion
 from archivist.lessons.risky_text import suspicion
 from archivist.paths import is_file, spending_file
-from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Lesson, Provenance
+from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Event, Lesson, Provenance
 from archivist.records.plain import canonical_json, to_plain
 from archivist.records.words import BY_MODEL, NOTES
 from archivist.reflect.budget import (
@@ -242,7 +242,9 @@ class LanguageModel(BankService):
             for question in todo:
                 record = self._describe(seen, material, question)
                 if question is lessons.QUESTION:
-                    candidates += _ask_lessons(talk, _harmless_lessons(seen), material, record)
+                    candidates += _ask_lessons(
+                        talk, _harmless_lessons(seen), material, record, self._cited_by
+                    )
                 elif question is account.QUESTION:
                     talk.report.account = _ask_account(talk, material, record)
                 else:
@@ -274,6 +276,11 @@ class LanguageModel(BankService):
         if self._typed_messages(material):
             todo.append(wishes.QUESTION)
         return [question for question in todo if question.label not in answered]
+
+    def _cited_by(self, lesson: Lesson) -> Iterable[Event]:
+        with self._bank.reading() as reader:
+            events: Mapping[str, Event] = reader.records("event", lesson.evidence.events)
+        return events.values()
 
     def _typed_messages(self, material: Material) -> list[Any]:
         """Return the typed messages in which the rules found no wish: only these may need a model."""
@@ -466,7 +473,11 @@ def _harmless_lessons(seen: ReflectionContext) -> list[Lesson]:
 
 
 def _ask_lessons(
-    talk: Conversation, known: Sequence[Lesson], material: Material, record: RunRecord
+    talk: Conversation,
+    known: Sequence[Lesson],
+    material: Material,
+    record: RunRecord,
+    cited_by: Callable[[Lesson], Iterable[Event]],
 ) -> list[ClaimedLesson]:
     """Ask what a run teaches; the model may look for duplicates and usual importances first."""
     texts = EventTexts(record.events)
@@ -489,7 +500,7 @@ def _ask_lessons(
     return talk.verify_candidates(
         lessons.QUESTION,
         found.lessons if found else [],
-        lambda claim: verification.verify_lesson(claim, material, texts, names),
+        lambda claim: verification.verify_lesson(claim, material, texts, names, cited_by),
     )
 
 

@@ -32,7 +32,7 @@ from archivist.reading.calls import CALL_KINDS
 from archivist.reading.outcomes import has_worked
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.wording import advice, code, format_rule
-from archivist.records import Category, EpisodeStatus, Event, Lesson
+from archivist.records import Category, EpisodeStatus, Event, Evidence, Lesson
 from archivist.records.run_words import TYPED
 from archivist.records.words import MODEL_ORIGIN
 from archivist.reflect.miners.material import Case, Material, importance, make_candidate
@@ -142,11 +142,16 @@ def require_shown(
 
 
 def verify_lesson(
-    claim: ProposedLesson, material: Material, texts: EventTexts, known: Mapping[str, Lesson]
+    claim: ProposedLesson,
+    material: Material,
+    texts: EventTexts,
+    known: Mapping[str, Lesson],
+    cited_by: Callable[[Lesson], Iterable[Event]],
 ) -> Candidate:
     """Return the candidate of a claim that holds; raise ClaimError otherwise.
 
-    The remedies, the key, the scope and the tags are those that a miner would give it.
+    The remedies, the key, the scope and the tags are those that a miner would give it. `cited_by` returns
+    the events that a known lesson cites.
     """
     summary, rule = " ".join(claim.summary.split()), " ".join(claim.rule.split())
     if not summary or len(summary) > _LONGEST_SUMMARY or len(rule) > _LONGEST_SUMMARY:
@@ -203,7 +208,7 @@ def verify_lesson(
         events=tuple(dict.fromkeys(event.id for event in evidence)),
         origin=MODEL_ORIGIN,
     )
-    return _beside_known(candidate, case, known, claim.refines.strip())
+    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
 
 
 def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:
@@ -216,11 +221,17 @@ def _require_consistent(words: str, cited: Sequence[Event], case: Case, material
         raise ClaimError(DropReason.CONTRADICTED)
 
 
-def _beside_known(candidate: Candidate, case: Case, known: Mapping[str, Lesson], refines: str) -> Candidate:
+def _beside_known(
+    candidate: Candidate,
+    case: Case,
+    known: Mapping[str, Lesson],
+    refines: str,
+    cited_by: Callable[[Lesson], Iterable[Event]],
+) -> Candidate:
     """Return a candidate in its place: instead of the lesson that it restates, as it, or beside it.
 
     Only a lesson that it names, and says again with all that it advises, is superseded. What is narrower, or
-    advises something else, is a lesson of its own with its own run, and has no key: the known lesson's key
+    advises something else, is a lesson of its own with its own runs, and has no key: the known lesson's key
     stays the known lesson's.
     """
     named = known.get(refines)
@@ -234,7 +245,37 @@ def _beside_known(candidate: Candidate, case: Case, known: Mapping[str, Lesson],
         return candidate
     if not gate.may_be_superseded(older):
         raise ClaimError(DropReason.UNKNOWN_LESSON)
-    return replace(candidate, supersedes=(older.id,))
+    shown, others = _split_runs(candidate, case, cited_by(older))
+    if not others:
+        return replace(candidate, supersedes=(older.id,))
+    evidence = Evidence(
+        episodes=tuple(shown), events=tuple(event.id for events in shown.values() for event in events)
+    )
+    runs = tuple(run for run in older.runs if run in shown)
+    return replace(candidate, key="", earlier_runs=runs, evidence=evidence)
+
+
+def _split_runs(
+    candidate: Candidate, case: Case, cited: Iterable[Event]
+) -> tuple[dict[str, list[Event]], dict[str, list[Event]]]:
+    """Return the events of earlier runs that show the failure which a candidate tells of, and the others.
+
+    What it names of this run's failing calls must stand in theirs. A reason that it takes from elsewhere
+    explains the failure and is no other one.
+    """
+    own = [event_text(met.act.event) for met in case.met]
+    names = names_in(_EXAMPLE.sub(" ", f"{candidate.summary} {candidate.rule}"))
+    names = [name for name in names if is_shown(name, own)]
+    runs: dict[str, list[Event]] = {}
+    for event in cited:
+        if event.run != case.first.act.event.run:
+            runs.setdefault(event.run, []).append(event)
+    shown = {
+        run: events
+        for run, events in runs.items()
+        if all(is_shown(name, [*map(event_text, events)]) for name in names)
+    }
+    return shown, {run: events for run, events in runs.items() if run not in shown}
 
 
 def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
