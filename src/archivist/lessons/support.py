@@ -72,6 +72,8 @@ _FILLER = STOP_WORDS | {
     "two",
     "three",
     "has",
+    "user",
+    "agent",
 }
 # Forms of a word mostly share so many letters: renew, renewed, renewal.
 _STEM = 5
@@ -172,7 +174,9 @@ def content_words(text: str) -> list[str]:
 
 def holds_form(text: str, word: str) -> bool:
     """Say whether a normal text holds a form of a word: another ending is the same word."""
-    return re.search(rf"(?<![^\W_]){re.escape(word[:_STEM])}", text) is not None
+    # A short word keeps all but a final s: needs, need.
+    stem = word.removesuffix("s")[:_STEM]
+    return re.search(rf"(?<![^\W_]){re.escape(stem)}", text) is not None
 
 
 def contradicted_code(text: str, calls: Sequence[ToolCall]) -> str:
@@ -206,10 +210,11 @@ def is_shown(name: str, texts: Iterable[str]) -> bool:
     """Say whether one of some normal texts holds a name: as it stands, or, of a command, all of its words."""
     wanted = normal_text(_PLACEHOLDER.sub(" ", name))
     words = wanted.split()
-    # A folder may be followed by what lies in it.
-    end = "" if wanted.endswith("/") else r"(?!\w)"
+    # A mark may stand inside a word, as in `page.html?raw=1`, and a folder before what lies in it.
+    begin = r"(?<!\w)" if re.match(r"\w", wanted) else ""
+    end = r"(?!\w)" if re.search(r"\w\Z", wanted) else ""
     return any(
-        (wanted in text and re.search(rf"(?<!\w){re.escape(wanted)}{end}", text) is not None)
+        (wanted in text and re.search(f"{begin}{re.escape(wanted)}{end}", text) is not None)
         or (len(words) > 1 and all(_holds_word(text, word) for word in words))
         for text in texts
     )

@@ -159,7 +159,7 @@ def _overcome(failed: ToolCall, command: str, calls: Sequence[ToolCall]) -> Iter
         return
     later = calls[failed.at + 1 : failed.at + 1 + HORIZON]
     for place, act in enumerate(later):
-        step = next((step for step in act.steps if _step_text(step.words) == wanted), None)
+        step = next((step for step in act.steps if step_text(step.words) == wanted), None)
         if step is None or act.is_look or not has_step_worked(act, step):
             continue
         if call_text(act) == call_text(failed):
@@ -173,7 +173,8 @@ def _overcome(failed: ToolCall, command: str, calls: Sequence[ToolCall]) -> Iter
             yield ShownRemedy(Remedy(RemedyKind.STEP, command), (act, done))
 
 
-def _step_text(words: Iterable[object]) -> str:
+def step_text(words: Iterable[object]) -> str:
+    """Return the words of a step, for comparison."""
     return normal_text(" ".join(str(getattr(word, "value", word)) for word in words))
 
 

@@ -64,6 +64,7 @@ from archivist.reflect.model.questions import (
 from archivist.reflect.model.record import RunRecord, describe_entries, describe_messages, describe_run
 from archivist.reflect.model.verification import EventTexts
 from archivist.reflect.service import history_of, load_context, make_sighting, notes_of, read_context
+from archivist.reflect.summary import add_sure_facts
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, contains_item, equals
 from archivist.stream.obstacles import read_reports
@@ -246,7 +247,10 @@ class LanguageModel(BankService):
                         talk, _harmless_lessons(seen), material, record, self._cited_by
                     )
                 elif question is account.QUESTION:
-                    talk.report.account = _ask_account(talk, material, record)
+                    told = _ask_account(talk, material, record)
+                    talk.report.account = (
+                        add_sure_facts(told, seen.events, reading, suspicion) if told else {}
+                    )
                 else:
                     candidates += _ask_wishes(talk, material, record, self._messages(material))
                 if talk.report.is_unfinished:
@@ -336,7 +340,7 @@ class LanguageModel(BankService):
             self._note(writer, seen, report)
 
     def _note(self, writer: Any, seen: ReflectionContext, report: ModelReport) -> None:
-        """Note in the run what the model told, was asked and cost; its account replaces the mined one."""
+        """Note in the run what the model told, was asked and cost; its lists replace the mined ones."""
         current = writer.get(Episode, seen.episode.id)
         if current is None or not report.questions:
             return
