@@ -349,15 +349,23 @@ def _earlier_reports(turns: Sequence[_Turn]) -> Iterator[str]:
         yield f"“{headline(turn.request, 90)}”: {report(turn.report, 160)}"
 
 
+def is_check(call: ToolCall) -> bool:
+    """Say whether a call tests, lints or builds the project."""
+    return bool(_check_steps(call))
+
+
+def _check_steps(call: ToolCall) -> list[Step]:
+    steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
+    return steps or ([call.main] if call.is_test and call.main else [])
+
+
 def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
     """Return the tests, linters and builds of a run by the names of their commands, in order."""
     found: dict[str, _Check] = {}
     for call in calls:
         if call.failure and call.failure.kind in _NOT_RUN:
             continue
-        steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
-        if not steps and call.is_test and call.main:
-            steps = [call.main]
+        steps = _check_steps(call)
         program = call.failure.signature.program if call.failure else ""
         at_fault = [step for step in steps if step_purpose(step).lower() == program] or steps[-1:]
         for step in steps:

@@ -310,7 +310,7 @@ class LanguageModel(BankService):
             # Nothing is paid for that no claim could be kept of.
             teaches=partial(can_teach, material=material) if question is lessons.QUESTION else None,
             progress=seen.progress,
-            related=[run for run in seen.related if run.project == seen.episode.project],
+            related=[run for run in seen.related if _is_earlier(run, seen.episode)],
         )
 
     def _persist(self, seen: ReflectionContext, report: ModelReport, claimed: list[ClaimedLesson]) -> None:
@@ -468,6 +468,12 @@ class LanguageModel(BankService):
         finally:
             talk.report.spending = meter.spending
             talk.report.seconds = time.monotonic() - begun
+
+
+def _is_earlier(run: Episode, episode: Episode) -> bool:
+    """Say whether a run of the same project began before another, as far as both say when."""
+    begun, other = (each.started or each.finished for each in (run, episode))
+    return run.project == episode.project and not (begun and other and begun >= other)
 
 
 def _harmless_lessons(seen: ReflectionContext) -> list[Lesson]:
