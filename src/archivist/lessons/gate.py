@@ -38,7 +38,7 @@ ALIKE_AT = 0.5
 _LEAST_SIGHTINGS = 3
 _HINT_SHARE = 0.75
 # How often a remedy helped, as miners say it.
-_FIGURE = lazy_pattern(r" \(helped in [^()]{1,40}\)")
+_FIGURE = lazy_pattern(r" \((?:worked|helped) in [^()]{1,40}\)")
 _CODE = lazy_pattern(r"`([^`]+)`")
 _NAME = lazy_pattern(r"[A-Za-z0-9_][\w.+-]*")
 # Words that stand in many commands and identify none.
@@ -243,7 +243,11 @@ def succeed_lessons(older: Sequence[Lesson], candidate: Candidate, sighting: Sig
             evidence=merge_evidence(draft.evidence, other.evidence),
             faded=min(draft.faded, other.faded),
         )
-    return record_sighting(draft, candidate, sighting) if sighting.run else draft
+    if not sighting.run:
+        return draft
+    # A run that was counted already adds what the model cites of it.
+    cited = merge_evidence(draft.evidence, _sighting_evidence(candidate, sighting))
+    return replace(record_sighting(draft, candidate, sighting), evidence=cited)
 
 
 def _with_figure(summary: str, counted: str) -> str:

@@ -72,6 +72,8 @@ _FILLER = STOP_WORDS | {
     "two",
     "three",
     "has",
+    "user",
+    "agent",
 }
 # Forms of a word mostly share so many letters: renew, renewed, renewal.
 _STEM = 5
@@ -172,7 +174,9 @@ def content_words(text: str) -> list[str]:
 
 def holds_form(text: str, word: str) -> bool:
     """Say whether a normal text holds a form of a word: another ending is the same word."""
-    return re.search(rf"(?<![^\W_]){re.escape(word[:_STEM])}", text) is not None
+    # A short word keeps all but a final s: needs, need.
+    stem = word.removesuffix("s")[:_STEM]
+    return re.search(rf"(?<![^\W_]){re.escape(stem)}", text) is not None
 
 
 def contradicted_code(text: str, calls: Sequence[ToolCall]) -> str:
@@ -206,10 +210,11 @@ def is_shown(name: str, texts: Iterable[str]) -> bool:
     """Say whether one of some normal texts holds a name: as it stands, or, of a command, all of its words."""
     wanted = normal_text(_PLACEHOLDER.sub(" ", name))
     words = wanted.split()
-    # A folder may be followed by what lies in it.
-    end = "" if wanted.endswith("/") else r"(?!\w)"
+    # A mark may stand inside a word, as in `page.html?raw=1`, and a folder before what lies in it.
+    begin = r"(?<!\w)" if re.match(r"\w", wanted) else ""
+    end = r"(?!\w)" if re.search(r"\w\Z", wanted) else ""
     return any(
-        (wanted in text and re.search(rf"(?<!\w){re.escape(wanted)}{end}", text) is not None)
+        (wanted in text and re.search(f"{begin}{re.escape(wanted)}{end}", text) is not None)
         or (len(words) > 1 and all(_holds_word(text, word) for word in words))
         for text in texts
     )
@@ -240,7 +245,9 @@ def _carries_out(event: Event, remedy: str) -> bool:
 
 
 def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
-    """Return the latest call that failed of those a lesson cites, and one that did what it advises.
+    """Return the call that failed of those a lesson cites, and one that did what it advises.
+
+    It is the latest of those that show most of what the lesson names.
 
     A wish cites no call: then it is the latest message in which it was said.
     """
@@ -255,9 +262,16 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     ]
     # Of the runs that met it, one that overcame it shows most.
     runs = {event.run for event in shown}
+    names = names_in(lesson.summary)
+
+    def rank_failed(event: Event) -> tuple[int, bool, str, int]:
+        texts = [event_text(event)]
+        count = sum(is_shown(name, texts) for name in names)
+        return count, event.run in runs, event.run, event.seq
+
     failed = max(
         (event for event in calls if event.is_error or event.exit_code),
-        key=lambda event: (event.run in runs, event.run, event.seq),
+        key=rank_failed,
         default=None,
     )
     if failed is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,6 +83,8 @@ _INNER_END = lazy_pattern(r"(?<![.!?])[.!?]++\s++(?=[A-Z`\"“'(\[\d])")
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
 _OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
 _ITEM = lazy_pattern(r"\s*(?:[-*]|\d{1,2}[.)])\s+(?!\[[xX]\])(.+)")
+# What a fact is known by: a pull request, a quotation, a check.
+_FACT_NAME = lazy_pattern(r"(#\d+)|“([^”]+)”|`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,40 @@ def summarise_run(
     )
 
 
+def add_sure_facts(
+    account: Mapping[str, object],
+    events: Sequence[Event],
+    reading: RunReading,
+    suspicion: Callable[[str, str], str],
+) -> dict[str, object]:
+    """Return an account with what the run shows for sure and the account does not tell.
+
+    That is what was committed and proposed, what the user answered, and which checks passed at the end.
+    """
+    found = {part: (lines,) if isinstance(lines, str) else lines for part, lines in account.items()}
+    told = " ".join(str(line) for lines in found.values() if isinstance(lines, tuple) for line in lines)
+    facts = {
+        "outcome": [_verification(_read_checks(reading.acts))],
+        "worked": [*_deliveries(reading.acts)],
+        "decisions": [*_answers(events)],
+    }
+    for part, lines in facts.items():
+        own = found.get(part)
+        more = [clip_words(line, _LONGEST_LINE) for line in lines if line and not _tells(told, line)]
+        # Where an account has no such part, the mined one stands, and holds them.
+        if isinstance(own, tuple):
+            found[part] = (*own, *[line for line in more if not suspicion(line, "")][:_SHOWN])
+    outcome = found.get("outcome")
+    return found | ({"outcome": " ".join(outcome)} if isinstance(outcome, tuple) else {})
+
+
+def _tells(text: str, fact: str) -> bool:
+    """Say whether a text tells a fact: by the number of a pull request, else by all that the fact names."""
+    names = [next(filter(None, each)) for each in _FACT_NAME.findall(fact)]
+    numbers = [name for name in names if name.startswith("#")]
+    return all(name.casefold() in text.casefold() for name in numbers or names)
+
+
 def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
     """Yield the run in turns, each with what the user asked, and what comes before the first."""
     turn = _Turn("")
@@ -313,15 +349,23 @@ def _earlier_reports(turns: Sequence[_Turn]) -> Iterator[str]:
         yield f"“{headline(turn.request, 90)}”: {report(turn.report, 160)}"
 
 
+def is_check(call: ToolCall) -> bool:
+    """Say whether a call tests, lints or builds the project."""
+    return bool(_check_steps(call))
+
+
+def _check_steps(call: ToolCall) -> list[Step]:
+    steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
+    return steps or ([call.main] if call.is_test and call.main else [])
+
+
 def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
     """Return the tests, linters and builds of a run by the names of their commands, in order."""
     found: dict[str, _Check] = {}
     for call in calls:
         if call.failure and call.failure.kind in _NOT_RUN:
             continue
-        steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
-        if not steps and call.is_test and call.main:
-            steps = [call.main]
+        steps = _check_steps(call)
         program = call.failure.signature.program if call.failure else ""
         at_fault = [step for step in steps if step_purpose(step).lower() == program] or steps[-1:]
         for step in steps:

@@ -15,7 +15,7 @@ from archivist.lessons.candidate import Sighting, candidate_of
 from archivist.lessons.gate import meet_mined, succeed_lessons
 from archivist.lessons.standing import lesson_version
 from archivist.recall.query import Query
-from archivist.records import ARCHIVIST, Event, Provenance, Status
+from archivist.records import ARCHIVIST, Event, EventKind, Provenance, Status
 from archivist.reflect.model.conversation_service import ModelReport
 from archivist.store.filters import equals
 from archivist.testing import ScriptedModel, ScriptedToolCall
@@ -26,6 +26,7 @@ from tests.samples import MISSING_MODULE, lesson
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
 OPPOSITE = "its events show the opposite"
+COPIED = "repeats the record and says nothing about it"
 NO_RULE = "no standing rule of how to work, understood without its context"
 # Nothing but an edit overcame it.
 NO_COLUMN = [
@@ -94,6 +95,39 @@ def test_what_says_less_than_a_lesson_stands_beside_it(
     assert bank.lessons.get(mined.id) == mined
 
 
+def test_a_warning_has_no_rule_or_remedy_that_it_does_not_give(bank: Bank, tmp_path: Path) -> None:
+    """It may name what overcame the failure only to say that it is not enough."""
+    run = twice(bank, tmp_path)
+    (mined,) = bank.lessons.query(Query())
+    words = "`pip install freezegun` is not always enough when `python -m pytest tests -q` fails"
+    warning = {"kind": "warning", "summary": words, "events": [1, 2], "refines": mined.short_id}
+    report, _ = read(bank, run, {"lessons": [warning]}, NO_ACCOUNT)
+    (new,) = report.created
+    assert (new.summary, new.rule, new.remedies) == (words, "", ())
+
+
+def test_a_warning_may_advise_a_check_that_a_cited_call_ran(bank: Bank, tmp_path: Path) -> None:
+    error = "Exit code 2\nsrc/panel.ts(44,6): error TS2345: string is not assignable"
+    calls = [
+        ("pnpm check-types", error, True),
+        ("pnpm test", error, True),
+        ("pnpm test", error, True),
+        ("pnpm check-types", "> tsc --noEmit\ndone", False),
+    ]
+    run = reflected_run(bank, tmp_path, calls)
+    told = {
+        "kind": "warning",
+        "summary": "`pnpm test` stops at a type error (`error TS2345`): `pnpm check-types` shows it alone.",
+        "rule": "IF you changed types THEN run `pnpm check-types` before `pnpm test`",
+        "events": [0, 1, 3],
+    }
+    uncited = {**told, "summary": f"{told['summary']} So it is.", "events": [0, 1, 2]}
+    report, _ = read(bank, run, {"lessons": [told, uncited]}, NO_ACCOUNT)
+    assert [each.reason for each in report.claims] == ["", "its remedy is not shown to have worked"]
+    (new,) = [each for each in report.created if each.summary == told["summary"]]
+    assert (new.rule, new.remedies) == (told["rule"], ())
+
+
 def test_words_that_are_quarantined_take_no_place_before_a_person_approves_them(
     bank: Bank, tmp_path: Path
 ) -> None:
@@ -109,14 +143,77 @@ def test_words_that_are_quarantined_take_no_place_before_a_person_approves_them(
     assert bank.lessons.get(mined.id).superseded_by == held.id
 
 
-def test_how_often_a_remedy_helped_is_not_lost_and_counted_on() -> None:
-    mined = lesson("a", summary="`make lint` fails: run `make fmt` (helped in 3 of 4 tries)", signature="p|k")
+def lint_run(bank: Bank, folder: Path, session: str, error: str) -> str:
+    calls = [
+        ("bun run lint", f"Exit code 1\n$ biome check\n{error}\nerror: script lint exited with code 1", True),
+        ("bun run lint:fix", "Fixed 4 files.", False),
+        ("bun run lint", "Checked 9 files. No fixes applied.", False),
+    ]
+    return reflected_run(bank, folder, calls, session)
+
+
+FORMAT, IMPORTS = (
+    "Formatter would have printed the following content:",
+    "assist/source/organizeImports FIXABLE",
+)
+NARROWER = {
+    "kind": "remedy",
+    "summary": f"`bun run lint` fails with `{FORMAT}` when code is not formatted: run `bun run lint:fix`.",
+    "remedy": "bun run lint:fix",
+    "events": [0, 1],
+}
+
+
+@pytest.mark.req("A9")
+def test_a_narrower_claim_counts_only_the_runs_that_show_it(bank: Bank, tmp_path: Path) -> None:
+    lint_run(bank, tmp_path, "s-1", IMPORTS)
+    lint_run(bank, tmp_path, "s-2", FORMAT)
+    run = lint_run(bank, tmp_path, "s-3", FORMAT)
+    (mined,) = bank.lessons.query(Query())
+    assert len(mined.runs) == 3
+    report, _ = read(bank, run, {"lessons": [{**NARROWER, "refines": mined.short_id}]}, NO_ACCOUNT)
+    (new,) = report.created
+    assert (new.runs, new.status) == (("s-2", "s-3"), Status.ACTIVE)
+    assert {event.partition("#")[0] for event in new.evidence.events} == {"s-2", "s-3"}
+    assert bank.lessons.get(mined.id) == mined
+
+
+def test_a_lesson_that_replaces_another_keeps_the_events_that_it_cites(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("make lint", "Exit code 2\nerror: a.ts is not formatted, see 1", True),
+        ("make lint", "Exit code 2\nerror: a.ts is not formatted, see 2", True),
+        ("cat lint.md", "the linter wants `make fmt`", False),
+        ("make fmt", "1 file formatted", False),
+        ("make lint", "0 errors", False),
+    ]
+    reflected_run(bank, tmp_path, calls)
+    run = reflected_run(bank, tmp_path, calls, session="s-2")
+    (mined,) = bank.lessons.query(Query())
+    told = {
+        "kind": "remedy",
+        "summary": "`make lint` fails with “a.ts is not formatted, see 1”: the linter wants `make fmt`.",
+        "remedy": "make fmt",
+        "events": [0, 2, 3],
+        "refines": mined.short_id,
+    }
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    (new,) = report.updated
+    assert {"s-2#0", "s-2#2", "s-2#3"} <= {*new.evidence.events}
+    shown = bank.lessons.cited_calls(new)
+    assert {name: event.id for name, event in shown.items()} == {"Failed": "s-2#0", "Worked": "s-2#3"}
+
+
+@pytest.mark.parametrize("verb", ["worked", "helped"])
+def test_how_often_a_remedy_helped_is_not_lost_and_counted_on(verb: str) -> None:
+    mined = lesson(
+        "a", summary=f"`make lint` fails: run `make fmt` ({verb} in 3 of 4 tries)", signature="p|k"
+    )
     model = lesson("b", summary="`make lint` fails on format alone. Run `make fmt`.", signature="p|k")
     worded = replace(candidate_of(model), record=None, origin="model")
     new = succeed_lessons([mined], worded, sighting())
-    assert new.summary == "`make lint` fails on format alone. Run `make fmt` (helped in 3 of 4 tries)"
-    later = replace(candidate_of(mined), record=None, summary="… (helped in 4 of 5 tries)")
-    assert meet_mined(new, later, sighting()).summary.endswith("Run `make fmt` (helped in 4 of 5 tries)")
+    assert new.summary == f"`make lint` fails on format alone. Run `make fmt` ({verb} in 3 of 4 tries)"
+    later = replace(candidate_of(mined), record=None, summary=f"… ({verb} in 4 of 5 tries)")
+    assert meet_mined(new, later, sighting()).summary.endswith(f"Run `make fmt` ({verb} in 4 of 5 tries)")
 
 
 @pytest.mark.req("A9")
@@ -309,6 +406,54 @@ def test_a_cause_in_an_account_must_stand_in_its_events(bank: Bank, tmp_path: Pa
     report, _ = read(bank, run, NO_LESSONS, told)
     assert report.account["failed"] == (true,)
     assert dict(report.drop_reasons) == {"gives a cause that its events do not show": 1}
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize(
+    ("part", "line", "reason"),
+    [
+        ("failed", "`make test` failed; the record shows no later call of it that passed.", ""),
+        ("failed", "`make test` failed, and then it passed.", OPPOSITE),
+        ("decisions", "The user: the newest wins, whatever its age.", ""),
+        ("decisions", "The user: keep the newest file here", COPIED),
+    ],
+)
+def test_a_line_of_an_account_may_deny_success_and_tell_what_the_user_decided(
+    bank: Bank, tmp_path: Path, part: str, line: str, reason: str
+) -> None:
+    calls = [("make test", "Exit code 2\nerror: odd thing 77", True)]
+    run = reflected_run(bank, tmp_path, calls, prompt="Keep the newest file here")
+    with bank.reading() as reader:
+        events = {event.kind: event.seq for event in reader.select(Event, equals("run", run))}
+    cited = events[EventKind.MESSAGE if part == "decisions" else EventKind.TOOL_CALL]
+    told = {
+        "outcome": [{"text": "`make test` was run.", "events": [events[EventKind.TOOL_CALL]]}],
+        part: [{"text": line, "events": [cited]}],
+    }
+    report, _ = read(bank, run, told, {"wishes": []})
+    assert [each.reason for each in report.claims] == ["", reason]
+
+
+@pytest.mark.req("A8")
+def test_what_is_sure_of_a_run_stays_in_a_models_account(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("make test", "4 passed", False),
+        ('git commit -m "Add the parser"', "[main 1a2b3c4] Add the parser\n 1 file changed", False),
+        ('gh pr create --title "Parser"', "https://example.com/a/b/pull/77", False),
+    ]
+    run = reflected_run(bank, tmp_path, calls)
+    told = {
+        "outcome": [{"text": "The parser was added.", "events": [1]}],
+        "worked": [{"text": "The commit passed its hooks.", "events": [1]}],
+    }
+    read(bank, run, told)
+    notes: Any = bank.runs.episode(run).extra["reflection"]
+    assert notes["outcome"] == "The parser was added. At the end `make test` passed."
+    assert notes["worked"] == [
+        "The commit passed its hooks.",
+        "opened pull request #77 “Parser”",
+        "committed “Add the parser”",
+    ]
 
 
 def test_without_duplicates_the_model_is_told_so(bank: Bank, tmp_path: Path) -> None:

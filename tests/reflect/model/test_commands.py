@@ -54,7 +54,10 @@ def test_a_run_is_read_once_the_model_is_allowed(with_model: Command) -> None:
     assert [lesson["summary"] for lesson in view["lessons"] if lesson["status"] == "candidate"] == [
         GOOD["summary"]
     ]
-    assert view["runs"][0]["outcome"] == "The tests ran after `pip install freezegun`."
+    assert (
+        view["runs"][0]["outcome"]
+        == "The tests ran after `pip install freezegun`. At the end `pytest` passed."
+    )
     shown = json.loads(with_model("lessons", "show", "m-002", "--json").out)
     assert "model" in json.dumps(shown)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.lessons.support import advised_code, is_shown, names_in
+from archivist.lessons.support import advised_code, is_shown, names_in, unshown_cause
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,13 @@ def test_a_name_is_shown_as_it_stands_or_word_by_word() -> None:
     assert not is_shown("pip install x", ["pip install xyz"])
     assert is_shown("cargo show <id>", ["cargo show d-014"])
     assert is_shown("Cannot  connect", ["error: cannot connect to it"])
+    assert is_shown("?ref=main", ["gh api available.lua?ref=main"])
+    assert is_shown("?", ["no matches found: a.lua?ref=main"])
+    assert not is_shown("?ref=mai", ["gh api available.lua?ref=main"])
+    assert not is_shown("ref=main", ["gh api href=main"])
+
+
+def test_a_cause_may_be_told_with_other_forms_of_its_words() -> None:
+    said = ["one existing test is now opposite of what you need"]
+    assert not unshown_cause("the rule was changed because the user needs the opposite", said)
+    assert unshown_cause("the rule was changed because the disk was full", said)

@@ -21,6 +21,7 @@ from archivist.reading.run import ObservedFailure, call_text
 from archivist.reading.wording import is_scratch
 from archivist.records import Event, EventKind
 from archivist.reflect.miners.material import Case, Material
+from archivist.reflect.summary import is_check
 
 _SHELL = "bash"
 # What a program printed, and nobody types.
@@ -110,19 +111,36 @@ def overcoming_calls(case: Case, material: Material) -> tuple[ToolCall, ...]:
         failed = met.act
         steps: list[ToolCall] = []
         for act in material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]:
-            is_changed = call_text(act) != call_text(failed)
-            is_for_same = act.purpose == failed.purpose or _is_other_wording(
-                normal_text(call_text(act)), failed
-            )
-            if is_for_same and (steps or is_changed) and has_worked(act):
+            is_changed = act.event.text != failed.event.text
+            if _has_same_aim(failed, act) and (steps or is_changed) and has_worked(act):
                 return (*steps[-3:], act)
-            if not act.has_failed and not act.is_look:
+            if acts_on_project(act) and not is_check(act):
                 steps.append(act)
         if failed.event.kind is EventKind.MESSAGE and any(map(_edits_project, steps)):
             later = [event for event in material.reading.said if event.seq > failed.event.seq]
             is_back = any(met.failure.line.strip() in event.text for event in later)
             return () if is_back else tuple(filter(_edits_project, steps))[-3:]
     return ()
+
+
+def acts_on_project(act: ToolCall) -> bool:
+    """Say whether a call may have overcome a failure: it edited the project, or ran and did not only look."""
+    is_run = bool(act.steps) and not act.changes and not act.is_look and has_worked(act)
+    return not act.has_failed and (is_run or _edits_project(act))
+
+
+def _has_same_aim(failed: ToolCall, act: ToolCall) -> bool:
+    """Say whether a call is for what a failed one was for; another test that passes shows nothing."""
+    if not failed.steps:
+        return act.purpose == failed.purpose and act.event.target == failed.event.target
+    if act.purpose != failed.purpose:
+        return _is_other_wording(normal_text(call_text(act)), failed)
+    usual = {*failed.purpose.split(), "&&"}
+    words, others = (
+        {word for word in call_text(each).split() if not word.startswith("-")} - usual
+        for each in (act, failed)
+    )
+    return not words or not others or not words.isdisjoint(others)
 
 
 def _edits_project(act: ToolCall) -> bool:
@@ -159,7 +177,7 @@ def _overcome(failed: ToolCall, command: str, calls: Sequence[ToolCall]) -> Iter
         return
     later = calls[failed.at + 1 : failed.at + 1 + HORIZON]
     for place, act in enumerate(later):
-        step = next((step for step in act.steps if _step_text(step.words) == wanted), None)
+        step = next((step for step in act.steps if step_text(step.words) == wanted), None)
         if step is None or act.is_look or not has_step_worked(act, step):
             continue
         if call_text(act) == call_text(failed):
@@ -173,7 +191,8 @@ def _overcome(failed: ToolCall, command: str, calls: Sequence[ToolCall]) -> Iter
             yield ShownRemedy(Remedy(RemedyKind.STEP, command), (act, done))
 
 
-def _step_text(words: Iterable[object]) -> str:
+def step_text(words: Iterable[object]) -> str:
+    """Return the words of a step, for comparison."""
     return normal_text(" ".join(str(getattr(word, "value", word)) for word in words))
 
 

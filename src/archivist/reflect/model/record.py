@@ -7,17 +7,18 @@ edits and reports, each with the number of its event, then what is known already
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from archivist.capture.clean import Cleaner
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import CALL_KINDS, ToolCall
 from archivist.reading.outcomes import has_worked
-from archivist.reading.wording import relative_path, without_paths
+from archivist.reading.wording import is_scratch, relative_path, without_paths
 from archivist.records import Entry, Episode, Event, EventKind, Lesson, Usage
 from archivist.reflect.miners.material import Case, Material
-from archivist.reflect.model.claimed_failure import all_cases, overcoming_calls
+from archivist.reflect.model.claimed_failure import acts_on_project, all_cases, overcoming_calls
+from archivist.reflect.summary import is_check
 from archivist.text import estimate_tokens, make_legible, shorten, shorten_line
 
 _LONGEST_COMMAND = 240
@@ -29,6 +30,11 @@ _MOST_OCCURRENCES = 3
 # What is known already is a reminder, and must not push the run itself out.
 _SHARE_OF_LESSONS = 0.2
 _SHARE_OF_CONTEXT = 0.08
+_SHARE_OF_MESSAGES = 0.3
+# Of nine runs, remarks that stand beside no failure were 52 to 75 % of the longest records.
+_SHARE_OF_REMARKS = 0.25
+# So much of a step is looked for in the line that has it.
+_STEP_START = 40
 _MOST_RELATED = 3
 # A line that says why something failed, or where.
 _TELLING = lazy_pattern(
@@ -40,6 +46,7 @@ _REMINDER = lazy_pattern(
     r"<(system-reminder)>.*?(?:</\1>|\Z)|^[ \t]{0,20}(?:REMINDER|IMPORTANT): You (?:MUST|SHOULD)\b[^\n]*",
     re.DOTALL | re.MULTILINE,
 )
+_NUMBER = lazy_pattern(r"\A#(\d+) ")
 _OPEN, _CLOSE = "<record>", "</record>"
 _LEFT_OUT = "[left out: it speaks to its reader]"
 
@@ -78,19 +85,21 @@ def describe_run(
     shown |= {act.event.seq: act.event for act in material.reading.acts}
     writer = _Writer(max_tokens, suspicion)
     writer.add(f"Project: {material.name}. The run ended as: {episode.status}.{_usage_words(episode.usage)}")
-    said = [event for event in material.reading.said if event.text.strip()]
-    # The first request and the last words say most of what a user wants.
-    for event in {event.seq: event for event in (*said[:1], *said[-2:])}.values():
-        writer.add(f"#{event.seq} the user: {shorten_line(event.text, _LONGEST_MESSAGE)}")
+    _add_messages(writer, material, int(max_tokens * _SHARE_OF_MESSAGES))
     told: set[int] = set()
+    spoken = {event.seq: event for event in events if _is_remark(event)}
     shown_cases = [case for case in all_cases(material) if teaches is None or teaches(case)]
     for case in sorted(shown_cases, key=lambda case: (-case.runs, -case.cost, case.first.act.at)):
+        met = {met.act.event.seq for met in case.met}
         # The same failure may have a second name, by what was run or by what overcame it.
-        if not told.issuperset(met.act.event.seq for met in case.met) and writer.add(
-            _describe_case(case, material, writer)
-        ):
-            cures = [act for met in case.met[:_MOST_OCCURRENCES] if met.cure for act in met.cure.acts[:2]]
-            told |= {act.event.seq for act in (*(met.act for met in case.met), *cures)}
+        if told >= met:
+            continue
+        untold = {number: event for number, event in spoken.items() if number not in told}
+        for remarks in (untold, {}):
+            lines = _describe_case(case, material, writer, remarks)
+            if writer.add("\n".join(lines)):
+                told |= met | {int(number) for line in lines for number in _NUMBER.findall(line)}
+                break
     if lessons:
         writer.begin_section("Known lessons:", int(max_tokens * _SHARE_OF_LESSONS))
         for lesson in sorted(lessons, key=lambda lesson: (-lesson.importance, lesson.number)):
@@ -103,12 +112,44 @@ def describe_run(
     for line in filter(str.strip, progress.splitlines()):
         writer.add(writer.harmless(shorten_line(line, _LONGEST_LINE)))
     writer.end_section()
-    writer.begin_section("Further events:", max_tokens)
-    for number, line in _other_lines(material, events, said, writer):
-        # A model that may be told only of some failures must not take another call for one.
-        if number not in told and (teaches is None or shown[number].kind not in CALL_KINDS):
-            writer.add(line)
+    heading = "Further events:"
+    for others, share in _other_lines(material, events, writer):
+        writer.begin_section(heading, int(max_tokens * share))
+        for number, line in others:
+            # A model that may be told only of some failures must not take another call for one.
+            is_open = teaches is None or shown[number].kind not in CALL_KINDS
+            if number not in told and is_open and writer.add(line):
+                told.add(number)
+                heading = ""
     return RunRecord(writer.text, shown)
+
+
+def _is_remark(event: Event) -> bool:
+    return event.kind is EventKind.MESSAGE and event.role == "assistant" and bool(event.text.strip())
+
+
+def _remark_line(event: Event, writer: _Writer, longest: int = _LONGEST_MESSAGE) -> str:
+    return f"#{event.seq} the agent: {writer.harmless(shorten_line(event.text, longest))}"
+
+
+def _add_messages(writer: _Writer, material: Material, max_tokens: int) -> None:
+    """Add what the user said in its order, all that fits.
+
+    The first request and the last words say most of what a user wants, so they are chosen first.
+    """
+    said = [event for event in material.reading.said if event.text.strip()]
+    lines = {
+        event.seq: f"#{event.seq} the user: {shorten_line(event.text, _LONGEST_MESSAGE)}" for event in said
+    }
+    chosen: set[int] = set()
+    for number in dict.fromkeys((*list(lines)[:1], *reversed(lines))):
+        tokens = estimate_tokens(lines[number]) + 1
+        if tokens <= max_tokens:
+            max_tokens -= tokens
+            chosen.add(number)
+    for number, line in lines.items():
+        if number in chosen:
+            writer.add(line)
 
 
 def _usage_words(usage: Usage | None) -> str:
@@ -210,40 +251,59 @@ class _Writer:
         return "\n".join((_OPEN, *self._lines, _CLOSE))
 
 
-def _describe_case(case: Case, material: Material, writer: _Writer) -> str:
-    """Return one failure: its first occurrences, what overcame it, what did not, how many runs met it."""
+def _describe_case(case: Case, material: Material, writer: _Writer, spoken: Mapping[int, Event]) -> list[str]:
+    """Return one failure: occurrences with the remarks beside them, what overcame it and what did not."""
     lines = []
-    for met in case.met[:_MOST_OCCURRENCES]:
-        after = f"(after #{met.act.event.seq})"
+    # Of many occurrences those that were overcome show most.
+    shown = sorted(case.met[1:], key=lambda met: met.cure is None)[: _MOST_OCCURRENCES - 1]
+    for met in sorted((case.first, *shown), key=lambda met: met.act.at):
+        number = met.act.event.seq
+        before, after = (
+            next((spoken[near] for near in (number + step, number + 2 * step) if near in spoken), None)
+            for step in (-1, 1)
+        )
+        lines += [_remark_line(before, writer, _LONGEST_LINE)] if before else []
         lines.append(_call_line(met.act, writer))
         if met.cure:
-            lines += [f"{_call_line(act, writer)} {after}" for act in met.cure.acts[:2]]
-        if met.in_vain:
-            lines.append(f"  tried in vain: {shorten_line('; '.join(met.in_vain), _LONGEST_LINE)}")
+            cured = [act for act in met.cure.acts if acts_on_project(act) or act is met.cure.acts[-1]]
+            lines += [f"{_call_line(act, writer, met.act)} (after #{number})" for act in cured[:2]]
+        tried = [text for text in met.in_vain if _is_about(text, met.act)]
+        lines += [f"  tried in vain: {shorten_line('; '.join(tried), _LONGEST_LINE)}"] if tried else []
+        lines += [_remark_line(after, writer, _LONGEST_LINE)] if after else []
     if not any(met.cure for met in case.met):
-        first = case.first.act.event.seq
-        lines += [f"{_edit_line(act) or _call_line(act, writer)} (after #{first})"
+        first = case.first.act
+        lines += [f"{_edit_line(act) or _call_line(act, writer, first)} (after #{first.event.seq})"
                   for act in overcoming_calls(case, material)]  # fmt: skip
     if case.runs > 1:
         lines.append(f"  {case.runs} runs of this project met it")
-    return "\n".join(dict.fromkeys(lines))
+    return list(dict.fromkeys(lines))
+
+
+def _is_about(command: str, failed: ToolCall) -> bool:
+    """Say whether a command may have been tried against a failure: they have a word in common."""
+    error = failed.failure.line if failed.failure else ""
+    words = {*failed.event.text.split(), *error.replace("'", " ").replace('"', " ").split()}
+    return bool(failed.steps) and any(len(word) > 2 and word in words for word in command.split())
 
 
 def _edit_line(act: ToolCall) -> str:
-    """Return a call that changed files in a line; empty for any other."""
-    files = list(dict.fromkeys(relative_path(edit.file) for edit in act.changes if edit.file))
-    return f"#{act.event.seq} edited {', '.join(files)}" if act.failure is None and files else ""
+    """Return a call that changed files of the project in a line; empty for any other."""
+    if act.failure is not None or not acts_on_project(act) or not act.changes:
+        return ""
+    names = (relative_path(edit.file) for edit in act.changes if edit.file and not is_scratch(edit.file))
+    files = list(dict.fromkeys(names))
+    return f"#{act.event.seq} edited {', '.join(files)}" if files else ""
 
 
-def _call_line(act: ToolCall, writer: _Writer) -> str:
-    """Return a call in a line: what was called, and how it ended."""
+def _call_line(act: ToolCall, writer: _Writer, after: ToolCall | None = None) -> str:
+    """Return a call in a line: what was called, and how it ended; `after` is the failure that it overcame."""
     event, failure = act.event, act.failure
     if failure and event.kind is EventKind.MESSAGE:
         return (
             f"#{event.seq} the user reported FAILED: {writer.harmless(shorten(failure.line, _LONGEST_LINE))}"
         )
     output = without_reminders(event.output)
-    called = shorten_line(event.text if act.steps else f"{event.tool} {event.target}", _LONGEST_COMMAND)
+    called = shorten_line(_shown_command(act, after or act), _LONGEST_COMMAND)
     head = f"#{event.seq} `{called}`"
     if failure is None:
         last = (output.strip().splitlines() or [""])[-1]
@@ -260,24 +320,42 @@ def _call_line(act: ToolCall, writer: _Writer) -> str:
     return f"{head} FAILED ({failure.kind}): " + " | ".join(texts)
 
 
+def _shown_command(act: ToolCall, failed: ToolCall) -> str:
+    """Return what was called; of a long line, from the step on that failed, or that was then called again."""
+    text = act.event.text
+    if not act.steps:
+        return f"{act.event.tool} {act.event.target}"
+    if failed.failure is None or len(text) <= _LONGEST_COMMAND:
+        return text
+    program, output = failed.failure.signature.program, failed.event.output
+    # A traceback names the script that was run.
+    failing = [step for step in failed.steps if any(word in output for word in step.arguments[:1] if word)]
+    failing = [step for step in failed.steps if step.program == program] or failing
+    names = {(step.program, step.arguments[:1]) for step in failing[-1:]}
+    found = [step for step in act.steps if (step.program, step.arguments[:1]) in names]
+    start = text.rfind(found[-1].text[:_STEP_START]) if found else -1
+    return f"… {text[start:]}" if start > 0 else text
+
+
 def _other_lines(
-    material: Material, events: Sequence[Event], said: Sequence[Event], writer: _Writer
-) -> Iterator[tuple[int, str]]:
-    """Yield what is left, the most telling first: findings, reports, messages, edits, failures, calls."""
-    for event in events:
-        if event.kind is EventKind.VERDICT:
-            found = "; ".join(finding.description for finding in event.findings)
-            yield event.seq, f"#{event.seq} review: {writer.harmless(shorten_line(found, _LONGEST_MESSAGE))}"
-    spoken = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "assistant"]
-    for event in (*reversed(spoken[-2:]), *spoken[:-2]):
-        words = writer.harmless(shorten_line(event.text, _LONGEST_MESSAGE))
-        yield event.seq, f"#{event.seq} the agent: {words}"
-    for event in said:
-        yield event.seq, f"#{event.seq} the user: {shorten_line(event.text, _LONGEST_MESSAGE)}"
+    material: Material, events: Sequence[Event], writer: _Writer
+) -> Iterator[tuple[list[tuple[int, str]], float]]:
+    """Yield what is left with its share of the record: what came of the run, remarks, other calls."""
+    reviews = [(event.seq, "; ".join(finding.description for finding in event.findings))
+               for event in events if event.kind is EventKind.VERDICT]  # fmt: skip
+    found = [
+        (number, f"#{number} review: {writer.harmless(shorten_line(text, _LONGEST_MESSAGE))}")
+        for number, text in reviews
+    ]
+    # What came last is nearest to what came of it.
+    spoken = [(event.seq, _remark_line(event, writer)) for event in reversed(events) if _is_remark(event)]
     calls = material.reading.acts
-    for act in calls:
-        if edited := _edit_line(act):
-            yield act.event.seq, edited
-    for act in sorted(calls, key=lambda act: (act.failure is None, act.is_look, not act.is_test, act.at)):
-        if not act.changes:
-            yield act.event.seq, _call_line(act, writer)
+    edits = [(act.event.seq, edited) for act in calls if (edited := _edit_line(act))]
+    # The last time that something was called tells how it ended.
+    last = {act.event.text or act.event.id: act for act in calls if not act.changes}
+    checks = sorted(last.values(), key=lambda act: (act.failure is None, act.at))
+    checks = [act for act in checks if act.failure or is_check(act) or "git commit" in act.event.text]
+    yield [*found, *spoken[:2], *edits, *((act.event.seq, _call_line(act, writer)) for act in checks)], 1.0
+    yield spoken[2:], _SHARE_OF_REMARKS
+    others = sorted((act for act in calls if not act.changes), key=lambda act: (act.is_look, act.at))
+    yield [(act.event.seq, _call_line(act, writer)) for act in others], 1.0

@@ -8,7 +8,7 @@ before the user allowed the endpoint, and nothing that was not reserved in the u
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,7 +23,7 @@ from archivist.lessons.candidate import Candidate, LessonChange
 from archivist.lessons.quarantine import lesson_suspicion
 from archivist.lessons.risky_text import suspicion
 from archivist.paths import is_file, spending_file
-from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Lesson, Provenance
+from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Event, Lesson, Provenance
 from archivist.records.plain import canonical_json, to_plain
 from archivist.records.words import BY_MODEL, NOTES
 from archivist.reflect.budget import (
@@ -64,6 +64,7 @@ from archivist.reflect.model.questions import (
 from archivist.reflect.model.record import RunRecord, describe_entries, describe_messages, describe_run
 from archivist.reflect.model.verification import EventTexts
 from archivist.reflect.service import history_of, load_context, make_sighting, notes_of, read_context
+from archivist.reflect.summary import add_sure_facts
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, contains_item, equals
 from archivist.stream.obstacles import read_reports
@@ -242,9 +243,14 @@ class LanguageModel(BankService):
             for question in todo:
                 record = self._describe(seen, material, question)
                 if question is lessons.QUESTION:
-                    candidates += _ask_lessons(talk, _harmless_lessons(seen), material, record)
+                    candidates += _ask_lessons(
+                        talk, _harmless_lessons(seen), material, record, self._cited_by
+                    )
                 elif question is account.QUESTION:
-                    talk.report.account = _ask_account(talk, material, record)
+                    told = _ask_account(talk, material, record)
+                    talk.report.account = (
+                        add_sure_facts(told, seen.events, reading, suspicion) if told else {}
+                    )
                 else:
                     candidates += _ask_wishes(talk, material, record, self._messages(material))
                 if talk.report.is_unfinished:
@@ -275,6 +281,11 @@ class LanguageModel(BankService):
             todo.append(wishes.QUESTION)
         return [question for question in todo if question.label not in answered]
 
+    def _cited_by(self, lesson: Lesson) -> Iterable[Event]:
+        with self._bank.reading() as reader:
+            events: Mapping[str, Event] = reader.records("event", lesson.evidence.events)
+        return events.values()
+
     def _typed_messages(self, material: Material) -> list[Any]:
         """Return the typed messages in which the rules found no wish: only these may need a model."""
         return list(filter(verification.may_hold_wish, material.reading.said))
@@ -299,7 +310,7 @@ class LanguageModel(BankService):
             # Nothing is paid for that no claim could be kept of.
             teaches=partial(can_teach, material=material) if question is lessons.QUESTION else None,
             progress=seen.progress,
-            related=[run for run in seen.related if run.project == seen.episode.project],
+            related=[run for run in seen.related if _is_earlier(run, seen.episode)],
         )
 
     def _persist(self, seen: ReflectionContext, report: ModelReport, claimed: list[ClaimedLesson]) -> None:
@@ -329,7 +340,7 @@ class LanguageModel(BankService):
             self._note(writer, seen, report)
 
     def _note(self, writer: Any, seen: ReflectionContext, report: ModelReport) -> None:
-        """Note in the run what the model told, was asked and cost; its account replaces the mined one."""
+        """Note in the run what the model told, was asked and cost; its lists replace the mined ones."""
         current = writer.get(Episode, seen.episode.id)
         if current is None or not report.questions:
             return
@@ -459,6 +470,12 @@ class LanguageModel(BankService):
             talk.report.seconds = time.monotonic() - begun
 
 
+def _is_earlier(run: Episode, episode: Episode) -> bool:
+    """Say whether a run of the same project began before another, as far as both say when."""
+    begun, other = (each.started or each.finished for each in (run, episode))
+    return run.project == episode.project and not (begun and other and begun >= other)
+
+
 def _harmless_lessons(seen: ReflectionContext) -> list[Lesson]:
     """Return the lessons that a model may be told: live, vouched for, and of no suspicious words."""
     live = [lesson for lesson in seen.lessons if lesson.status.is_live and not lesson.is_waiting]
@@ -466,7 +483,11 @@ def _harmless_lessons(seen: ReflectionContext) -> list[Lesson]:
 
 
 def _ask_lessons(
-    talk: Conversation, known: Sequence[Lesson], material: Material, record: RunRecord
+    talk: Conversation,
+    known: Sequence[Lesson],
+    material: Material,
+    record: RunRecord,
+    cited_by: Callable[[Lesson], Iterable[Event]],
 ) -> list[ClaimedLesson]:
     """Ask what a run teaches; the model may look for duplicates and usual importances first."""
     texts = EventTexts(record.events)
@@ -489,7 +510,7 @@ def _ask_lessons(
     return talk.verify_candidates(
         lessons.QUESTION,
         found.lessons if found else [],
-        lambda claim: verification.verify_lesson(claim, material, texts, names),
+        lambda claim: verification.verify_lesson(claim, material, texts, names, cited_by),
     )
 
 

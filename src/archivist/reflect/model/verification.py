@@ -29,10 +29,10 @@ from archivist.lessons.support import (
     unshown_name,
 )
 from archivist.reading.calls import CALL_KINDS
-from archivist.reading.outcomes import has_worked
+from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.wording import advice, code, format_rule
-from archivist.records import Category, EpisodeStatus, Event, Lesson
+from archivist.records import Category, EpisodeStatus, Event, Evidence, Lesson
 from archivist.records.run_words import TYPED
 from archivist.records.words import MODEL_ORIGIN
 from archivist.reflect.miners.material import Case, Material, importance, make_candidate
@@ -44,6 +44,7 @@ from archivist.reflect.model.claimed_failure import (
     is_lasting,
     is_of_remedy,
     proven_remedies,
+    step_text,
 )
 from archivist.reflect.model.questions.account import CitedLine, ProposedAccount
 from archivist.reflect.model.questions.joining import JoinedLesson
@@ -77,9 +78,9 @@ _REFERRING = lazy_pattern(r"\b(?:as well|too|also|it|them|that|those|again)\W*\Z
 _LEAST_WORDS = 3
 _LONG_WORD = 18
 _STATUS_WORDS = frozenset(("the", "run", "ended", "as", "was", "is", "status", *EpisodeStatus))
-_SUCCESS = lazy_pattern(
-    r"(?<!not )(?<!n't )\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed)\b", re.IGNORECASE
-)
+_SUCCESS = lazy_pattern(r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed)\b", re.IGNORECASE)
+# A clause that denies what ends it.
+_NEGATED = lazy_pattern(r"(?:\b(?:no|not|none|never|nothing|without)|n't)\b[^.,;:!?]{0,80}\Z", re.IGNORECASE)
 
 
 class DropReason(StrEnum):
@@ -142,11 +143,16 @@ def require_shown(
 
 
 def verify_lesson(
-    claim: ProposedLesson, material: Material, texts: EventTexts, known: Mapping[str, Lesson]
+    claim: ProposedLesson,
+    material: Material,
+    texts: EventTexts,
+    known: Mapping[str, Lesson],
+    cited_by: Callable[[Lesson], Iterable[Event]],
 ) -> Candidate:
     """Return the candidate of a claim that holds; raise ClaimError otherwise.
 
-    The remedies, the key, the scope and the tags are those that a miner would give it.
+    The remedies, the key, the scope and the tags are those that a miner would give it. `cited_by` returns
+    the events that a known lesson cites.
     """
     summary, rule = " ".join(claim.summary.split()), " ".join(claim.rule.split())
     if not summary or len(summary) > _LONGEST_SUMMARY or len(rule) > _LONGEST_SUMMARY:
@@ -172,13 +178,19 @@ def verify_lesson(
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
-    is_advising = claim.kind == "remedy" or bool(command)
-    if is_advising and remedy is None:
+    commands = [span for span in advised if _is_command(span, material)]
+    others = [span for span in commands if not is_of_remedy(span, remedy)]
+    is_remedy = claim.kind == "remedy" or bool(command)
+    if is_remedy and (remedy is None or others):
         raise ClaimError(DropReason.UNPROVEN)
-    if not all(is_of_remedy(span, remedy) for span in advised if _is_command(span, material)):
+    # A warning may advise a check that tells of the failure earlier: a cited call ran it.
+    if not all(_has_run(span, cited, material) for span in others):
         raise ClaimError(DropReason.UNPROVEN)
     if remedy is None and not is_lasting(case):
         raise ClaimError(DropReason.CHANCE)
+    if not is_remedy and (others or not commands):
+        # A warning may name what overcame the failure only to say that it is not enough.
+        remedy = None
     if remedy and remedy.text and not rule:
         rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     environment = Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
@@ -199,7 +211,7 @@ def verify_lesson(
         events=tuple(dict.fromkeys(event.id for event in evidence)),
         origin=MODEL_ORIGIN,
     )
-    return _beside_known(candidate, case, known, claim.refines.strip())
+    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
 
 
 def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:
@@ -212,11 +224,17 @@ def _require_consistent(words: str, cited: Sequence[Event], case: Case, material
         raise ClaimError(DropReason.CONTRADICTED)
 
 
-def _beside_known(candidate: Candidate, case: Case, known: Mapping[str, Lesson], refines: str) -> Candidate:
+def _beside_known(
+    candidate: Candidate,
+    case: Case,
+    known: Mapping[str, Lesson],
+    refines: str,
+    cited_by: Callable[[Lesson], Iterable[Event]],
+) -> Candidate:
     """Return a candidate in its place: instead of the lesson that it restates, as it, or beside it.
 
     Only a lesson that it names, and says again with all that it advises, is superseded. What is narrower, or
-    advises something else, is a lesson of its own with its own run, and has no key: the known lesson's key
+    advises something else, is a lesson of its own with its own runs, and has no key: the known lesson's key
     stays the known lesson's.
     """
     named = known.get(refines)
@@ -230,7 +248,37 @@ def _beside_known(candidate: Candidate, case: Case, known: Mapping[str, Lesson],
         return candidate
     if not gate.may_be_superseded(older):
         raise ClaimError(DropReason.UNKNOWN_LESSON)
-    return replace(candidate, supersedes=(older.id,))
+    shown, others = _split_runs(candidate, case, cited_by(older))
+    if not others:
+        return replace(candidate, supersedes=(older.id,))
+    evidence = Evidence(
+        episodes=tuple(shown), events=tuple(event.id for events in shown.values() for event in events)
+    )
+    runs = tuple(run for run in older.runs if run in shown)
+    return replace(candidate, key="", earlier_runs=runs, evidence=evidence)
+
+
+def _split_runs(
+    candidate: Candidate, case: Case, cited: Iterable[Event]
+) -> tuple[dict[str, list[Event]], dict[str, list[Event]]]:
+    """Return the events of earlier runs that show the failure which a candidate tells of, and the others.
+
+    What it names of this run's failing calls must stand in theirs. A reason that it takes from elsewhere
+    explains the failure and is no other one.
+    """
+    own = [event_text(met.act.event) for met in case.met]
+    names = names_in(_EXAMPLE.sub(" ", f"{candidate.summary} {candidate.rule}"))
+    names = [name for name in names if is_shown(name, own)]
+    runs: dict[str, list[Event]] = {}
+    for event in cited:
+        if event.run != case.first.act.event.run:
+            runs.setdefault(event.run, []).append(event)
+    shown = {
+        run: events
+        for run, events in runs.items()
+        if all(is_shown(name, [*map(event_text, events)]) for name in names)
+    }
+    return shown, {run: events for run, events in runs.items() if run not in shown}
 
 
 def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
@@ -282,12 +330,29 @@ def _is_command(span: str, material: Material) -> bool:
     return first in {step.program for step in steps} | {step.words[0].value for step in steps if step.words}
 
 
-def _is_copied(text: str, cited: Iterable[Event]) -> bool:
+def _has_run(command: str, cited: Iterable[Event], material: Material) -> bool:
+    """Say whether a cited call ran a command, and it worked."""
+    events, wanted = {event.id for event in cited}, normal_text(command)
+    calls = (act for act in material.reading.acts if act.event.id in events)
+    return any(
+        step_text(step.words) == wanted and has_step_worked(act, step) for act in calls for step in act.steps
+    )
+
+
+def _is_copied(text: str, cited: Iterable[Event], said: Iterable[Event]) -> bool:
     """Say whether a line only repeats the record; what a program prints may speak to its reader."""
     words = normal_text(text).rstrip(".")
     is_status = _STATUS_WORDS.issuperset(words.replace(":", " ").split())
-    is_said = words.startswith(("the agent: ", "the user: "))
-    return is_status or is_said or any(words in normal_text(event.output) for event in cited)
+    asked = [normal_text(event.text) for event in cited if event in said]
+    # What the user decided may be told as the user's words, if they are not just copied.
+    _, mark, rest = words.partition("the user: ")
+    is_said = words.startswith("the agent: ") or (mark and (not asked or any(rest in text for text in asked)))
+    return is_status or bool(is_said) or any(words in normal_text(event.output) for event in cited)
+
+
+def _claims_success(text: str) -> bool:
+    """Say whether a line says that something passed; that nothing did is the opposite."""
+    return any(not _NEGATED.search(text, 0, found.start()) for found in _SUCCESS.finditer(text))
 
 
 def verify_account(
@@ -318,9 +383,9 @@ def verify_account(
                 require_shown(text, cited, needs_names=False)
                 if not text or len(text) > _LONGEST_ACCOUNT_LINE or suspicion(text, ""):
                     raise ClaimError(DropReason.EMPTY)
-                if _is_copied(text, cited):
+                if _is_copied(text, cited, material.reading.said):
                     raise ClaimError(DropReason.COPIED)
-                is_denied = _SUCCESS.search(text) and not any(map(is_success, cited))
+                is_denied = _claims_success(text) and not any(map(is_success, cited))
                 if is_denied or not holds(cited):
                     raise ClaimError(DropReason.CONTRADICTED)
                 found.append(text)
