@@ -43,7 +43,7 @@ def test_a_sentence_in_the_place_of_a_name_is_not_told(form: str, name: str) -> 
 @pytest.mark.req("N5")
 def test_a_name_that_only_a_program_said_is_quoted() -> None:
     (told,) = _told("python app.py", FORMS[0].format("conf/app.toml"))
-    assert "\u201cconf/app.toml\u201d does not exist" in told
+    assert "there is no file or folder \u201cconf/app.toml\u201d" in told
     (told,) = _told("python app.py", FORMS[2].format("requests"))
     assert "the installed \u201crequests\u201d is not the version" in told
 
@@ -51,4 +51,4 @@ def test_a_name_that_only_a_program_said_is_quoted() -> None:
 @pytest.mark.req("N5")
 def test_a_name_that_a_call_typed_is_told_as_it_is() -> None:
     (told,) = _told("cat conf/app.toml", "cat: conf/app.toml: No such file or directory")
-    assert "`conf/app.toml` does not exist" in told
+    assert "there is no file or folder `conf/app.toml`" in told

@@ -59,6 +59,7 @@ def test_what_stands_in_backticks_or_is_plainly_a_path_is_named(
     "summary",
     [
         "`src/old.py` does not exist",
+        "there is no file or folder `src/old.py`",
         "`src/old.py` was removed, look elsewhere",
         "`a/x.py` and `a/y.py` are gone",
         "never run `scripts/old.sh`",

@@ -263,7 +263,7 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
         path = relative_path(case.first.failure.subject)
         named = _name_of(path, is_typed=_is_typed(material, subject)) if subject and is_of_project else ""
         if case.runs > 1 and named and not is_found:
-            summary = f"{material.name}: {named} does not exist"
+            summary = f"{material.name}: there is no file or folder {named}"
             yield make_candidate(material, case, summary, category=Category.HEURISTIC)
 
 
