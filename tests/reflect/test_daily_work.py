@@ -32,9 +32,9 @@ def _edit(old: str, *, is_refused: bool = False) -> Event:
                  is_error=is_refused, extra={"old": old, "new": f"{old} "})  # fmt: skip
 
 
-def _learn(bank: Bank, number: int, events: Sequence[Event]) -> None:
+def _learn(bank: Bank, number: int, events: Sequence[Event], model: str = "") -> None:
     name, when = f"run-{number}", START + timedelta(hours=number)
-    episode = Episode(id=name, project="shop", task=f"task {number}", provider="claude-code",
+    episode = Episode(id=name, project="shop", task=f"task {number}", provider="claude-code", model=model,
                       started=when, finished=when, extra={"cwd": "/home/x/shop"})  # fmt: skip
     placed = [replace(event, run=name, seq=seq) for seq, event in enumerate(events)]
     bank.capture(episode, placed)
@@ -153,3 +153,32 @@ def test_what_two_runs_did_about_an_error_is_told_at_the_error(bank: Bank) -> No
         _learn(bank, number, [failing, _call(f"sed -n '{number},9p' src/cart.ts | cat -v", 0, "a^Ib")])
     told = bank.briefs.heal(error, command="cat -A src/list.ts", repo="shop").text
     assert "`cat -v`" in told
+
+
+@pytest.mark.req("N1")
+def test_a_failing_assertion_that_a_run_may_have_broken_is_not_acquitted(bank: Bank) -> None:
+    failed = "  1 failing\n  1) Cart\n       keeps its items:\n     AssertionError: 1 == 2"
+    for number in range(3):
+        _learn(bank, number, [_edit("a = 1;"), _call("pnpm test", 1, failed)])
+    assert not [lesson.summary for lesson in _lessons(bank) if "not your bug" in lesson.summary]
+
+
+@pytest.mark.req("N1")
+def test_every_file_of_a_patch_counts_as_changed(bank: Bank) -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: src/cart.ts\n@@\n*** Update File: docs/api.md\n@@\n*** End Patch"
+    )
+    edit = replace(_edit("a = 1;"), tool="apply_patch", text=patch, target="/home/x/shop/src/cart.ts")
+    other = replace(edit, text="", target="/home/x/shop/lib/util.ts")
+    for number in range(12):
+        _learn(bank, number, [other if number % 3 else edit])
+    assert "Changed together here: `docs/api.md` with `src/cart.ts` (4 of 4 runs)" in _brief(bank)
+
+
+@pytest.mark.req("A18")
+def test_an_outage_is_not_blamed_on_the_model_that_met_it(bank: Bank) -> None:
+    down = "fatal: unable to access 'https://git.example/': Could not resolve host: git.example"
+    for number in range(6):
+        calls = [_call("git push", 128, down)] * 3 if number < 3 else [_call("git push", 0, "done")] * 3
+        _learn(bank, number, calls, model="large" if number < 3 else "small")
+    assert not [lesson.summary for lesson in _lessons(bank) if "with large" in lesson.summary]

@@ -28,6 +28,7 @@ _SUBSTITUTION = lazy_pattern(r"(?:^|;|\s|\d|/)s(?P<mark>[/|#,@!])(?P<old>(?:\\.|
                            r"(?P<new>(?:\\.|(?!(?P=mark)|\\).)*)(?P=mark)", re.DOTALL)  # fmt: skip
 _ESCAPED = lazy_pattern(r"\\([./\[\]*^$|(){}+?\"'&-])")
 _PATCHED = lazy_pattern(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
+_PATCH_FILE = lazy_pattern(r"^\*\*\* (?:Update|Add) File: (.{1,300})$", re.MULTILINE)
 _WRITTEN = lazy_pattern(
     r"open\(\s*[rf]?['\"]([^'\"\n]+)['\"]\s*,\s*(?:mode\s*=\s*)?['\"][wa]"
     r"|Path\(\s*['\"]([^'\"\n]+)['\"]\s*\)\.write_text"
@@ -200,7 +201,7 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
     changes = tuple(change for step in steps for change in _step_edits(step, bodies))
     if is_edit and event.target:
         old, new = (str(event.extra.get(name) or "") for name in ("old", "new"))
-        changes = (FileEdit(event.target, old, new, is_whole=not old),)
+        changes = (FileEdit(event.target, old, new, is_whole=not old), *_patched_beside(event))
     working = [step for step in steps if not commands.is_preparation(step) or is_install(step)]
     is_look = bool(working) and all(commands.is_read_only_step(step) or step.is_filter for step in working)
     return ToolCall(
@@ -214,6 +215,13 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
         installs=installs(steps),
         is_look=is_look if steps else not is_edit and bool(_READING_TOOLS.search(event.tool)),
     )
+
+
+def _patched_beside(event: Event) -> Iterator[FileEdit]:
+    """Yield the other files that one patch changes, without their texts."""
+    if "*** " in event.text:
+        files = dict.fromkeys(found[1].strip() for found in _PATCH_FILE.finditer(event.text))
+        yield from (FileEdit(file) for file in files if not event.target.endswith(file))
 
 
 def event_failure(event: Event) -> Failure | None:

@@ -74,6 +74,7 @@ _SHORTEST_ROOT = 5
 # To look for what cured a failure takes about 2 ms: 4,000 failing calls in 4 MB of log took 12 s.
 _MOST_FAILURES = 500
 _CALL_KINDS = (EventKind.TOOL_CALL, EventKind.TEST)
+_OF_THE_DAY = frozenset((K.NETWORK, K.PERMISSION, K.PROVIDER))
 _ENTERS_ROOT = lazy_pattern(r"\s{0,20}cd\s{1,4}(/[\w./-]{1,200})")
 # Bounds of the digest, which is stored with the episode and read again for every later run.
 _MOST_KEYS = 40
@@ -533,9 +534,11 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
             continue
         is_timeout = bool(act.failure and act.failure.kind is K.TIMEOUT)
         is_timeout = is_timeout or bool(act.event.extra.get("timed_out"))
+        # A server or a right that was missing that day says nothing about who called.
+        is_failed = act.failure is not None and act.failure.kind not in _OF_THE_DAY
         found[act.purpose] = found.get(act.purpose, AttemptCounts()) + AttemptCounts(
             ok=int(not act.has_failed and not is_timeout),
-            failed=int(act.has_failed and not is_timeout),
+            failed=int(is_failed and not is_timeout),
             timeout=int(is_timeout),
             seconds=act.event.duration_s or 0.0,
         )

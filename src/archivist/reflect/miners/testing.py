@@ -191,8 +191,10 @@ def _is_preexisting(case: Case, material: Material) -> bool:
         return False
     # What fails first and passes after the change is what the task was about.
     is_fixed = any(met.is_of_task or met.cure for met in case.met)
-    # The same task tried twice shows the same failure, and it may be the one to fix.
-    if case.tasks > 1 and (case.remedies or not is_fixed):
+    # The same task tried twice shows the same failure, and it may be the one to fix. A failing assertion that
+    # only runs met which had changed the project, one of them may have broken.
+    is_witnessed = bool(case.untouched) or case.kind is not FailureKind.TEST_FAILURE
+    if case.tasks > 1 and is_witnessed and (case.remedies or not is_fixed):
         return True
     # A run that finished its task left the failure as it was, after another test had passed.
     is_left = material.reading.episode.status is EpisodeStatus.SUCCESS and any(
