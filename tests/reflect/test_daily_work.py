@@ -10,7 +10,7 @@ import pytest
 
 from archivist import Bank
 from archivist.recall.query import Query
-from archivist.records import Episode, Event, EventKind, Lesson
+from archivist.records import Episode, Event, EventKind, Lesson, Usage
 from tests.conftest import START
 
 FILE = "/home/x/shop/src/cart.ts"
@@ -182,3 +182,18 @@ def test_an_outage_is_not_blamed_on_the_model_that_met_it(bank: Bank) -> None:
         calls = [_call("git push", 128, down)] * 3 if number < 3 else [_call("git push", 0, "done")] * 3
         _learn(bank, number, calls, model="large" if number < 3 else "small")
     assert not [lesson.summary for lesson in _lessons(bank) if "with large" in lesson.summary]
+
+
+@pytest.mark.req("A1")
+def test_a_run_that_was_reflected_on_is_not_changed_by_its_own_log(bank: Bank) -> None:
+    when = START
+    episode = Episode(id="run-0", project="shop", started=when, finished=when, usage=Usage(efficiency=1.0))
+    hidden = Event(run="run-0", seq=0, kind=EventKind.TOOL_CALL, tool="Bash", text="make | tail",
+                   target="make", output="make: *** [all] Error 2", exit_code=0)  # fmt: skip
+    bank.capture(episode, [hidden])
+    bank.reflect("run-0")
+    usage = bank.runs.episode("run-0").usage
+    assert usage is not None
+    assert usage.efficiency == 0.0
+    bank.capture(episode, [hidden])
+    assert bank.runs.episode("run-0").usage == usage

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from archivist.records.record import Record
 from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
-from archivist.records.words import PART
+from archivist.records.words import NOTES, PART
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -76,6 +76,9 @@ def merge_episode(known: Episode, seen: Episode) -> Episode:
     if known.agent and seen.agent == seen.provider:
         # A log names its harness; who started the run knows which agent did it.
         newer.pop("agent", None)
+    if NOTES in known.extra and known.usage and seen.usage:
+        # Reflection saw failures that a log does not mark; what has grown it reads again.
+        newer["usage"] = replace(seen.usage, efficiency=known.usage.efficiency)
     tags = tuple(dict.fromkeys((*known.tags, *seen.tags)))
     return replace(known, **{**newer, "tags": tags, "extra": {**known.extra, **seen.extra}})
 
