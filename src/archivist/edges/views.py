@@ -363,6 +363,9 @@ def model_report_view(reports: Sequence[ModelReport]) -> View:
         "admitted": sum(report.admitted_count for report in reports),
         "dropped": dict(dropped.most_common()),
         "claims": [{"run": report.run, **asdict(claim)} for report in reports for claim in report.claims],
+        "unfinished": [
+            report.run for report in reports if report.run and report.is_unfinished and report.questions
+        ],
         "problem": "; ".join(problems),
     }
 

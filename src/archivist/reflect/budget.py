@@ -75,9 +75,11 @@ def refusal(rules: ModelRules, day: Spending, reflection: Spending, wanted: Spen
     for name, known, tokens, usd in limits:
         after = known.plus(wanted)
         if after.tokens > tokens:
-            return f"the {name}'s budget of {tokens:,} tokens is used up ({known.tokens:,} spent or reserved)"
+            figures = f"{known.tokens:,} spent or reserved, {wanted.tokens:,} needed"
+            return f"the {name}'s budget of {tokens:,} tokens has no room for the next request ({figures})"
         if after.micro_usd > usd * _MICRO:
-            return f"the {name}'s budget of ${usd:g} is used up (${known.usd:.4f} spent or reserved)"
+            figures = f"${known.usd:.4f} spent or reserved, ${wanted.usd:.4f} needed"
+            return f"the {name}'s budget of ${usd:g} has no room for the next request ({figures})"
     return ""
 
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from archivist import Bank
+from archivist.config import Config, ModelRules
+from archivist.edges.cli.model import describe_report
 from archivist.reflect.model.questions import account, lessons
+from archivist.testing import ScriptedModel
 from tests.attacks.client_logs import SHAPES
 from tests.commands import Command, Ran
 from tests.reflect.model import replay
 from tests.reflect.model.replay import ReplayServer, serve_replies
-from tests.reflect.model.runs import GOOD
+from tests.reflect.model.runs import GOOD, NO_ACCOUNT, reflected_run
 from tests.samples import MISSING_MODULE, agent_log
 
 FOUND = replay.openai_reply(lessons.QUESTION.tool, {"lessons": [{**GOOD, "refines": "m-001"}]})
@@ -192,3 +197,30 @@ def test_each_claim_is_told_with_its_fate(with_model: Command) -> None:
     with_model("model", "allow", "--yes")
     ran = with_model("reflect")
     assert "kept as m-002 in place of m-001: The tests import `freezegun`" in ran.out + ran.err
+
+
+def test_a_report_counts_lessons_and_lines_apart_and_names_a_run_that_was_read_in_part() -> None:
+    claims = [
+        {"question": "lessons", "text": "a", "fate": "kept as m-001"},
+        {"question": "lessons", "text": "b", "fate": "dropped: empty or too long"},
+        {"question": "account", "text": "c", "fate": "kept"},
+    ]
+    view: dict[str, Any] = {
+        "model": "m", "requests": 1, "input_tokens": 9, "output_tokens": 1, "usd": 0.0, "seconds": 1.0,
+        "proposed": 3, "dropped": {"empty or too long": 1}, "claims": claims, "unfinished": ["r-1"],
+        "problem": "the day's budget of 10 tokens has no room for the next request",
+    }  # fmt: skip
+    text = "\n".join(describe_report(view))
+    assert "1 of 2 lessons and 1 of 1 lines of the account hold; dropped: 1 empty or too long" in text
+    assert "run r-1 was read in part" in text
+
+
+@pytest.mark.req("N8")
+def test_a_budget_of_the_estimate_is_enough(bank: Bank, tmp_path: Path) -> None:
+    """The schemas of the tools are counted before as they are when a request is reserved."""
+    run = reflected_run(bank, tmp_path, [("make test", "4 passed", False)])
+    model = ScriptedModel([NO_ACCOUNT])
+    bank.model.use(model)
+    ((_, estimate),) = bank.model.estimate([run])
+    bank.config = Config(model=ModelRules(day_tokens=estimate.tokens))
+    assert not bank.model.read_run(run).is_unfinished

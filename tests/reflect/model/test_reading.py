@@ -49,7 +49,7 @@ def test_a_claim_that_its_events_show_supersedes_the_mined_lesson_and_both_are_k
     )
     assert (refined.origin, refined.extra["model"]) == (
         "model",
-        {"name": "scripted", "question": "lessons", "version": 2},
+        {"name": "scripted", "question": "lessons", "version": 3},
     )
     old = bank.lessons.get(mined.id)
     assert (old.status, old.superseded_by, old.summary) == (Status.SUPERSEDED, refined.id, mined.summary)
@@ -374,7 +374,7 @@ def test_an_exhausted_budget_sends_nothing_and_says_so(bank: Bank, tmp_path: Pat
     bank.config = Config(model=ModelRules(day_tokens=100))
     run = reflected_run(bank, tmp_path)
     report, model = read(bank, run)
-    assert "the day's budget of 100 tokens is used up" in report.problem
+    assert "the day's budget of 100 tokens has no room for the next request" in report.problem
     assert model.history == []
     assert bank.model.status().today.tokens == 0
 
@@ -386,7 +386,7 @@ def test_money_counts_too(bank: Bank, tmp_path: Path) -> None:
     )
     run = reflected_run(bank, tmp_path)
     report, model = read(bank, run)
-    assert "the reflection's budget of $0.0005 is used up" in report.problem
+    assert "the reflection's budget of $0.0005 has no room for the next request" in report.problem
     assert model.history == []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,8 @@ from archivist.text import shorten_line
 
 _SHOWN_DAYS = 7
 _LONGEST_CLAIM = 160
+# What the claims of a question are called; those of the others are lessons.
+_CLAIMED = {"account": "lines of the account", "wishes": "wishes", "insights": "insights"}
 
 model = CommandGroup("model", help="Allow and try a language model for reflection, and show what it spends.")
 
@@ -41,13 +43,26 @@ def describe_report(found: View) -> list[str]:
     if found["proposed"]:
         dropped = [f"{count} {reason}" for reason, count in found["dropped"].items()]
         rest = f"; dropped: {', '.join(dropped)}" if dropped else ""
-        lines.append(f"{found['admitted']} of {found['proposed']} claims hold{rest}")
+        lines.append(f"{_count_claims(found['claims'])} hold{rest}")
     told = [claim for claim in found["claims"] if claim["fate"] != "kept"]
     lines += [f"  {claim['fate']}: {shorten_line(claim['text'], _LONGEST_CLAIM)}" for claim in told]
     if found["problem"]:
+        lines += [
+            f"run {run} was read in part: it is asked the rest next time" for run in found["unfinished"]
+        ]
         how = "asked no further" if found["requests"] else "not asked"
         lines.append(f"the model was {how}: {found['problem']}; what was mined is complete")
     return lines
+
+
+def _count_claims(claims: Sequence[View]) -> str:
+    """Say how many claims of each kind hold."""
+    parts = []
+    for name in dict.fromkeys(_CLAIMED.get(claim["question"], "lessons") for claim in claims):
+        fates = [c["fate"] for c in claims if _CLAIMED.get(c["question"], "lessons") == name]
+        held = sum(not fate.startswith("dropped") for fate in fates)
+        parts.append(f"{held} of {len(fates)} {name}")
+    return " and ".join(parts)
 
 
 @contextmanager

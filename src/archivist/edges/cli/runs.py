@@ -451,7 +451,7 @@ def _describe_lessons(
     if top:
         cells = [(each.short_id, each.frequency, each.category, each.summary) for each in top]
         tables.append((("ID", "Freq", "Category", "Lesson"), cells))
-        notes.append(f"{pluralize(len(live), 'lesson')} in all: archivist lessons list")
+        notes.append(f"{pluralize(len(live), 'lesson')} learnt or met again; all: archivist lessons list")
     elif len(done) == 1 and (known := bank.lessons.of_run(bank.runs.episode(done[0].run))):
         names = ", ".join(lesson.short_id for lesson in known)
         notes.append(f"nothing new: what this run taught is known already ({names})")

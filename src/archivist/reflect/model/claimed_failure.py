@@ -7,13 +7,14 @@ succeeded, one step was all that was done before the call went well, or a file w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.support import CODE, destroys, is_shown, normal_text
 from archivist.reading.calls import ToolCall
 from archivist.reading.cures import HORIZON
-from archivist.reading.failures import detect_failure, failure_key
+from archivist.reading.failures import Failure, detect_failure, failure_key
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive, split_steps
 from archivist.reading.rules import FailureKind
@@ -24,6 +25,8 @@ from archivist.reflect.miners.material import Case, Material
 from archivist.reflect.summary import is_check
 
 _SHELL = "bash"
+# What a wrapper, a hook or a service says of a step that failed, while the call itself ends well.
+_PRINTED = lazy_pattern(r"(?m)^\W*FAILED\b|\b(?:script|hook|job|checks?)\b[^\n]{0,40}\bfailed\b")
 # What a program printed, and nobody types.
 _PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?:Uncaught|fatal:|panic:)")
 
@@ -56,7 +59,12 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
         rank = (bool(named) and is_shown(named, calls), count, -place)
         if best is None or rank > best[0]:
             best = rank, case
-    reported = (reported_case(material, event) for event in cited)
+    reported = [reported_case(material, event) for event in cited]
+    reported += [
+        printed_case(material, act)
+        for act in material.reading.acts
+        if act.event.id in events or act.event.seq in remarked
+    ]
     return best[1] if best is not None else next(filter(None, reported), None)
 
 
@@ -69,8 +77,21 @@ def reported_case(material: Material, event: Event) -> Case | None:
         return None
     after = [act.at for act in material.reading.acts if act.event.seq > event.seq]
     at = (after[0] if after else len(material.reading.acts)) - 1
+    return _single_case(material, ToolCall(event, at, failure=failure), failure)
+
+
+def printed_case(material: Material, act: ToolCall) -> Case | None:
+    """Return a failure that a call only printed and ended well: of a hook, or of a check elsewhere."""
+    is_shown_file = act.is_look and not (act.main and act.main.program == "gh")
+    if act.has_failed or not act.steps or is_shown_file or not _PRINTED.search(act.event.output):
+        return None
+    failure = detect_failure(_SHELL, act.event.text, None, True, act.event.output)
+    return _single_case(material, replace(act, failure=failure), failure) if failure else None
+
+
+def _single_case(material: Material, act: ToolCall, failure: Failure) -> Case:
     key = f"{material.project}|{failure_key(failure)}"
-    met = ObservedFailure(ToolCall(event, at, failure=failure), failure, key)
+    met = ObservedFailure(act, failure, key)
     return Case(
         key=key, met=(met,), runs=1, tasks=1, untouched=0, fleeting=0, subjects={}, remedies=(), vain={},
         places=(), command="", line=failure.line, shown={}, calls={}, varying=frozenset(),
@@ -78,8 +99,9 @@ def reported_case(material: Material, event: Event) -> Case | None:
 
 
 def all_cases(material: Material) -> list[Case]:
-    """Return the failures of a run with those that only the user reported."""
-    reported = (reported_case(material, event) for event in material.reading.said)
+    """Return the failures of a run with those that only the user reported or that were only printed."""
+    reported = [reported_case(material, event) for event in material.reading.said]
+    reported += [printed_case(material, act) for act in material.reading.acts]
     return [*material.cases, *(case for case in reported if case)]
 
 

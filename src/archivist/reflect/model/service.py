@@ -78,8 +78,8 @@ if TYPE_CHECKING:
 
 # A setting of the user's book of spending: what was spent and is reserved.
 _BOOK = "model_spending"
-# The schemas of an answer and its tools take at most about so many.
-_SCHEMA_TOKENS = 700
+# The schemas of an answer and its tools take at most about so many: those of the lessons 750.
+_SCHEMA_TOKENS = 900
 _UNREAD_DAYS = 7
 _MOST_UNREAD = 20
 _MOST_COUNTED = 500

@@ -30,7 +30,7 @@ from archivist.lessons.support import (
 )
 from archivist.reading.calls import CALL_KINDS
 from archivist.reading.outcomes import has_step_worked, has_worked
-from archivist.reading.remedies import RemedyKind
+from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.wording import advice, code, format_rule
 from archivist.records import Category, EpisodeStatus, Event, Evidence, Lesson
 from archivist.records.run_words import TYPED
@@ -128,6 +128,10 @@ class EventTexts:
             raise ClaimError(DropReason.UNKNOWN_EVENT)
         return [self.events[number] for number in wanted]
 
+    def find(self, numbers: Iterable[int]) -> list[Event]:
+        """Return the events of these numbers, as far as there are any."""
+        return [self.events[number] for number in numbers if number in self.events]
+
 
 def require_shown(
     text: str, events: Sequence[Event], *, needs_names: bool = True, also: Iterable[str] = ()
@@ -162,12 +166,10 @@ def verify_lesson(
     if case is None:
         raise ClaimError(DropReason.NO_FAILURE)
     # What is to be done may be said in words; only a command can be looked up.
-    command = claim.remedy.strip("` ") if _is_command(claim.remedy.strip("` "), material) else ""
+    command = text if _is_command(text := claim.remedy.strip("` "), material) else ""
     shown = find_remedy(command, words, case, material)
-    remedy = shown.remedy if shown else None
-    found = [act.event.id for act in shown.calls] if shown else []
-    numbers = _numbers((*case.events, *found))
-    evidence = [*cited, *(texts.events[number] for number in numbers if number in texts.events)]
+    remedy, calls = shown or (None, ())
+    evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in calls))))]
     # What helped earlier runs is shown by their events.
     require_shown(
         f"{words} {code(command) if command else ''}",
@@ -175,33 +177,25 @@ def verify_lesson(
         also=(remedy.text for remedy in proven_remedies(case)),
     )
     _require_consistent(words, cited, case, material)
+    is_remedy = claim.kind == "remedy" or bool(command)
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
-    commands = [span for span in advised if _is_command(span, material)]
-    others = [span for span in commands if not is_of_remedy(span, remedy)]
-    is_remedy = claim.kind == "remedy" or bool(command)
-    if is_remedy and (remedy is None or others):
-        raise ClaimError(DropReason.UNPROVEN)
-    # A warning may advise a check that tells of the failure earlier: a cited call ran it.
-    if not all(_has_run(span, cited, material) for span in others):
-        raise ClaimError(DropReason.UNPROVEN)
+    is_advised = _require_proven(advised, cited, remedy, material, is_remedy=is_remedy)
     if remedy is None and not is_lasting(case):
         raise ClaimError(DropReason.CHANCE)
-    if not is_remedy and (others or not commands):
+    if not is_advised:
         # A warning may name what overcame the failure only to say that it is not enough.
         remedy = None
     if remedy and remedy.text and not rule:
         rule = format_rule(f"{case.shown_command} fails", advice(remedy))
-    environment = Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
-    is_edit = remedy is not None and (remedy.way is RemedyKind.EDIT or not remedy.text)
     candidate = make_candidate(
         material,
         case,
         summary,
         rule=rule,
         remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
-        category=Category.BUGFIX_PATTERN if is_edit else environment,
+        category=_category_of(case, remedy),
         words=(case.first.act.purpose, case.first.failure.subject),
     )
     candidate = replace(
@@ -212,6 +206,31 @@ def verify_lesson(
         origin=MODEL_ORIGIN,
     )
     return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
+
+
+def _category_of(case: Case, remedy: Remedy | None) -> Category:
+    if remedy is not None and (remedy.way is RemedyKind.EDIT or not remedy.text):
+        return Category.BUGFIX_PATTERN
+    return Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
+
+
+def _require_proven(
+    advised: Iterable[str],
+    cited: Sequence[Event],
+    remedy: Remedy | None,
+    material: Material,
+    *,
+    is_remedy: bool,
+) -> bool:
+    """Refuse advice that the run does not show to work; return whether it is the remedy that is advised."""
+    commands = [span for span in advised if _is_command(span, material)]
+    others = [span for span in commands if not is_of_remedy(span, remedy)]
+    if is_remedy and (remedy is None or others):
+        raise ClaimError(DropReason.UNPROVEN)
+    # A warning may advise a check that tells of the failure earlier: a cited call ran it.
+    if not all(_has_run(span, cited, material) for span in others):
+        raise ClaimError(DropReason.UNPROVEN)
+    return is_remedy or (bool(commands) and not others)
 
 
 def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:

@@ -31,8 +31,9 @@ class ProposedAccount:
 
 QUESTION = ModelQuestion(
     "account",
-    1,
+    2,
     "Tell a colleague what happened in this run: the outcome in one to three sentences, then short lists of "
-    "what worked, what failed, and what was decided and by whom. Each line cites its events.",
+    "what worked, what failed, and what was decided and by whom. Each line cites its events, and "
+    "whatever it names (commands, paths, errors, quotations, numbers) must stand in one of them.",
     ProposedAccount,
 )

@@ -18,7 +18,8 @@ class ProposedLesson:
     remedy: the exact command that worked, copied from the record; empty for a warning or an edit.
     events: the numbers of the events that show the failure, and of those that show what worked.
     importance: 0 to 1; see score_importance.
-    refines: the id (m-012) of a known lesson that this one says better, or empty.
+    refines: the id (m-012) of a known lesson that this one says better with the same remedy; empty for a
+        warning, which takes no lesson's place.
     """
 
     kind: Literal["remedy", "warning"]
@@ -39,15 +40,17 @@ class ProposedLessons:
 
 QUESTION = ModelQuestion(
     "lessons",
-    2,
+    3,
     "What did this run learn the hard way that the next agent on this project should know? At most three "
     "lessons: calls that failed for a reason of the project or its environment, why, and what overcame it; "
     "traps that cost many calls. Each lesson is about a call that says FAILED, and cites its number and that "
     "of the call which then worked. For example, `#4 `make tset` FAILED: no rule` and `#6 `make test` worked "
     "(after #4)` give: kind remedy, summary “`make tset` fails: there is no rule for it. Use `make test`.”, "
     "remedy `make test`, events 4 and 6. No praise, no advice that fits every project, nothing about bugs of "
-    "the code that the run was writing. Do not repeat a known lesson; when you can say one better, with its "
-    "reason, name it in `refines`.",
+    "the code that the run was writing. Whatever you name (commands, paths, errors, quotations, numbers) "
+    "must stand in an event that you cite. One failure without a remedy may be chance: warn only of what "
+    "came again or of the environment. Do not repeat a known lesson; when you can say one better, with its "
+    "reason and its remedy, name it in `refines`.",
     ProposedLessons,
     "create_candidate_lessons",
     "If in doubt call detect_duplicates and score_importance, then hand in by create_candidate_lessons.",
