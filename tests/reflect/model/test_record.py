@@ -92,6 +92,19 @@ def test_what_did_not_overcome_a_failure_is_not_shown_to_have(bank: Bank, tmp_pa
     assert "edited tmp" not in prompt
 
 
+def test_a_recovery_names_the_call_that_it_overcame(bank: Bank, tmp_path: Path) -> None:
+    failed = "Exit code 101\ntest result: FAILED. 3 passed; 1 failed"
+    calls: list[Turn] = [
+        ("cargo test -q parser", failed, True),
+        ("cargo test -q lexer", failed, True),
+        ("sed -i s/a/b/ src/lexer.rs", "", False),
+        ("cargo test -q lexer", "test result: ok. 6 passed", False),
+    ]
+    prompt = prompts(bank, spoken_run(bank, tmp_path, *calls))[0]
+    after = {line.split()[-1] for line in prompt.splitlines() if "(after #" in line}
+    assert after == {"#1)"}
+
+
 def test_of_a_long_command_the_step_that_failed_is_shown(bank: Bank, tmp_path: Path) -> None:
     looks = " && ".join(f"cat docs/a-long-name-of-a-chapter-{number}.md" for number in range(9))
     failing = "./publish.sh --repo acme/app --pr 7"

@@ -125,7 +125,7 @@ def can_teach(case: Case, material: Material) -> bool:
 
 
 def overcoming_calls(case: Case, material: Material) -> tuple[ToolCall, ...]:
-    """Return what was done after a failure and the call that then worked, for its purpose; nothing without.
+    """Return a failed call, what was done after it and the call that then worked for it; nothing without.
 
     What the user reported is overcome when files were edited and it was not reported again.
     """
@@ -135,13 +135,13 @@ def overcoming_calls(case: Case, material: Material) -> tuple[ToolCall, ...]:
         for act in material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]:
             is_changed = act.event.text != failed.event.text
             if _has_same_aim(failed, act) and (steps or is_changed) and has_worked(act):
-                return (*steps[-3:], act)
+                return (failed, *steps[-3:], act)
             if acts_on_project(act) and not is_check(act):
                 steps.append(act)
         if failed.event.kind is EventKind.MESSAGE and any(map(_edits_project, steps)):
             later = [event for event in material.reading.said if event.seq > failed.event.seq]
             is_back = any(met.failure.line.strip() in event.text for event in later)
-            return () if is_back else tuple(filter(_edits_project, steps))[-3:]
+            return () if is_back else (failed, *list(filter(_edits_project, steps))[-3:])
     return ()
 
 
@@ -185,7 +185,7 @@ def find_remedy(command: str, words: str, case: Case, material: Material) -> Sho
     others = (RemedyKind.EDIT, RemedyKind.PATH, RemedyKind.SAID)
     if other := next((remedy for remedy in proven if remedy.way in others), None):
         return ShownRemedy(other)
-    mending = overcoming_calls(case, material)
+    mending = overcoming_calls(case, material)[1:]
     if any(map(_edits_project, mending)):
         files = tuple(dict.fromkeys(edit.file for act in mending for edit in act.changes if edit.file))
         return ShownRemedy(Remedy(RemedyKind.SAID, "", files=files), mending)

@@ -280,9 +280,9 @@ def _describe_case(case: Case, material: Material, writer: _Writer, spoken: Mapp
         lines += [f"  tried in vain: {shorten_line('; '.join(tried), _LONGEST_LINE)}"] if tried else []
         lines += [_remark_line(after, writer, _LONGEST_LINE)] if after else []
     if not any(met.cure for met in case.met):
-        first = case.first.act
-        lines += [f"{_edit_line(act) or _call_line(act, writer, first)} (after #{first.event.seq})"
-                  for act in overcoming_calls(case, material)]  # fmt: skip
+        failed, *overcame = overcoming_calls(case, material) or (case.first.act,)
+        for act in overcame:
+            lines.append(f"{_edit_line(act) or _call_line(act, writer, failed)} (after #{failed.event.seq})")
     if case.runs > 1:
         lines.append(f"  {case.runs} runs of this project met it")
     return list(dict.fromkeys(lines))

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 # A setting of the user's book of spending: what was spent and is reserved.
 _BOOK = "model_spending"
-# The schemas of an answer and its tools take at most about so many: those of the lessons 750.
+# The schemas of an answer and its tools take at most about so many: those of the lessons 780.
 _SCHEMA_TOKENS = 900
 _UNREAD_DAYS = 7
 _MOST_UNREAD = 20
