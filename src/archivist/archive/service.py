@@ -179,7 +179,9 @@ class Documents(BankService):
         )  # fmt: skip
         wanted = decoder(DocumentType)(str(type)) if type else None
         if wanted is not DocumentType.CYCLE:
-            found = list(self._bank.recall(asked._replace(type=wanted.value if wanted else "")).hits)
+            hits = self._bank.recall(asked._replace(type=wanted.value if wanted else "")).hits
+            # Pieces of a text that fit alike stand in its order.
+            found = sorted(hits, key=lambda hit: (-hit.score, hit.name))
         else:
             texts = self._bank.recall(asked._replace(kinds=("document",), type=wanted.value)).hits
             entries = self._bank.recall(asked._replace(kinds=("entry",))).hits

@@ -452,9 +452,9 @@ def _select_for_project(
     left += [LeftLesson(each, _OVERCOME) for each in map(BriefedLesson, lessons) if each not in offered]
     chosen, unfitting = rank(shown, rules=rules)
     room = rules.budget_tokens
-    habits = _leave_told(_leave_slow(habits, timeouts, request.provider), chosen)
     if request.preset == BriefPreset.SUBAGENT:
         habits = habits._replace(fails=())
+    habits = _leave_told(_leave_slow(habits, timeouts, request.provider), chosen)
     habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
     while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:

@@ -133,6 +133,11 @@ _WORD = lazy_pattern(r"(?!--?(?:no|skip|disable|without|ignore|force|allow)\b)-{
 _SHORTEST_NEAR = 3
 # A program and its verb.
 _MENTIONED = 2
+_OWN_NAME = lazy_pattern(
+    r"[\w.+-]{1,40}(?: -m)?(?: [a-z][\w-]{0,30}){0,2}: (?:fatal|error|warning|usage|unrecogni|unknown|invalid"
+    r"|cannot)",
+    re.IGNORECASE,
+)
 _SENTENCE_END = lazy_pattern(r"[.;!?]\s")
 _LEAD = lazy_pattern(r"\A(?:\w{0,20}(?:error|fatal|warning|hint|note)\b[:\]]?\s{1,3})+", re.IGNORECASE)
 # Marks of a command: an option, a path, an address, a variable, a pipe.
@@ -264,6 +269,8 @@ def _find_spoken_commands(text: str, known: CallWords) -> Iterator[int]:
         is_call = len(words) > 1 and _CALLED.fullmatch(words[1]) and words[1].lower() not in _NO_CALL
         is_word = words[0] in _NAMED_AS_WORDS and words[1:2] and words[1].lower() in _SENTENCE_WORDS
         is_mention = len(words) == _MENTIONED and _HAS_FAILED.match(line, len(command)) is not None
+        # A program begins its own messages with its name.
+        is_mention = is_mention or (not found.start() and _OWN_NAME.match(line) is not None)
         if is_call and not is_word and not is_mention and not told_form(command, known):
             yield found.start()
             return

@@ -84,7 +84,7 @@ _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
 _OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
 _ITEM = lazy_pattern(r"\s*(?:[-*]|\d{1,2}[.)])\s+(?!\[[xX]\])(.+)")
 # What a fact is known by: a pull request, a quotation, a check.
-_FACT_NAME = lazy_pattern(r"(#\d+)|“([^”]+)”|`([^`]+)`")
+_FACT_NAME = lazy_pattern(r"(#\d{1,9})|“([^“”]{1,300})”|`([^`]{1,300})`")
 
 
 @dataclass(frozen=True, slots=True)
