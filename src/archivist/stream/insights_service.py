@@ -104,6 +104,7 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
             return Insights(skipped=skipped, model=report)
         marker, earlier = marker_of(writer), _earlier_entries(bank, writer)
         projects = _projects_of(writer, (*earlier, *entries))
+        told_before = _told_before(writer)
         counted = [
             each
             for project in dict.fromkeys(projects[entry.id] for entry in entries)
@@ -115,6 +116,7 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
                 others=[entry for entry in entries if projects[entry.id] == project],
                 sprint=_ended_sprint(writer),
                 sprint_seq=marker.sprint_seq if marker else 0,
+                told_before=told_before,
             )
         ]
         # Repositories of one bank are kept apart.
@@ -200,6 +202,14 @@ def _earlier_entries(bank: Bank, reader: Reader) -> list[Entry]:
         not_equals("type", EntryType.REFLECTION),
     ]
     return reader.select(Entry, *conditions, order=("-seq",), limit=_EARLIER)[::-1]
+
+
+def _told_before(reader: Reader) -> set[str]:
+    """Return the entries that the latest reflections told of."""
+    is_reflection = equals("type", EntryType.REFLECTION)
+    rows = reader.select(Entry, is_reflection, order=("-seq",), limit=_EARLIER)
+    evidence = (entry.extra.get("evidence") for entry in rows)
+    return {str(name) for names in evidence if isinstance(names, list) for name in names}
 
 
 def _ended_sprint(reader: Reader) -> str:

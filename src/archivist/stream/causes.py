@@ -1,0 +1,30 @@
+"""Find in an entry's words why something went wrong."""
+
+from __future__ import annotations
+
+import re
+
+from archivist.records import Entry
+from archivist.stream.obstacles import split_sentences, words_of
+
+_CAUSE = re.compile(
+    r"\b(?:because|root cause|caused by|due to|turn(?:s|ed) out|traced to|the (?:cause|reason)"
+    r"|(?:was|were) (?!added|made|run\b|green|fine|clean|done|ok\b)\w+|had (?:been|no|the|an?)\b|held|reused|since the)\b"
+    r"|\b(?:returns?|runs?|reads?|only) [^.]{0,80}\b(?:on every|when|before)\b",
+    re.IGNORECASE,
+)
+_NO_CAUSE = re.compile(
+    r"\b(?:tests? (?:pass|run)|pass(?:es|ed)|committed|commit|user (?:said|asked|reported)|lint|asked|left out|stashed)\b",
+    re.IGNORECASE,
+)
+_LEAST_WORDS = 3
+
+
+def find_cause(entry: Entry) -> str:
+    """Return the sentence of an entry's content that says why; an empty text where none does."""
+    action = " ".join(entry.action.split())
+    for text in split_sentences(entry):
+        is_cause = _CAUSE.search(text) is not None and not _NO_CAUSE.search(text)
+        if is_cause and text not in action and len(words_of(text)) >= _LEAST_WORDS:
+            return text
+    return ""
