@@ -64,7 +64,11 @@ HEADINGS = {
     "oncall": (
         ("trouble with “pg-main out of connections” in 3 cycles", "open since cycle 1"),
         ("#861 took 5 cycles", "done in cycle 20", "open redirect in the login"),
-        ("trouble with “status page certificate” in at least 3 cycles", "ended in cycle 24", "dns of the status page moves"),
+        (
+            "trouble with “status page certificate” in at least 3 cycles",
+            "ended in cycle 24",
+            "dns of the status page moves",
+        ),
     ),
     "pipeline": (
         ("DATA-117", "ended in cycle 15", "Done about it: “DATA-117: scheduler memory raised"),

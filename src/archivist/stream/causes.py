@@ -9,7 +9,7 @@ from archivist.stream.obstacles import split_sentences, words_of
 
 _CAUSE = re.compile(
     r"\b(?:because|root cause|caused by|due to|turn(?:s|ed) out|traced to|the (?:cause|reason)"
-    r"|(?:was|were) (?!added|made|run\b|green|fine|clean|done|ok\b)\w+|had (?:been|no|the|an?)\b|held|reused|since the)\b"
+    r"|(?:was|were) (?!added|made|green|fine|clean|done|ok\b)\w+|had (?:been|no|the|an?)\b|held|reused|since the)\b"
     r"|\b(?:returns?|runs?|reads?|only) [^.]{0,80}\b(?:on every|when|before)\b",
     re.IGNORECASE,
 )
@@ -17,7 +17,8 @@ _NO_CAUSE = re.compile(
     r"\b(?:tests? (?:pass|run)|pass(?:es|ed)|committed|commit|user (?:said|asked|reported)|lint|asked|left out|stashed)\b",
     re.IGNORECASE,
 )
-_LEAST_WORDS = 3
+# A longer sentence is a list of changes.
+_LEAST_WORDS, _MOST_CHARACTERS = 3, 220
 
 
 def find_cause(entry: Entry) -> str:
@@ -25,6 +26,7 @@ def find_cause(entry: Entry) -> str:
     action = " ".join(entry.action.split())
     for text in split_sentences(entry):
         is_cause = _CAUSE.search(text) is not None and not _NO_CAUSE.search(text)
-        if is_cause and text not in action and len(words_of(text)) >= _LEAST_WORDS:
+        is_short = len(text) <= _MOST_CHARACTERS and len(words_of(text)) >= _LEAST_WORDS
+        if is_cause and is_short and text not in action:
             return text
     return ""

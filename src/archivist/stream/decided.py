@@ -46,11 +46,12 @@ _GOAL = re.compile(r"\b(?:goals?|objective|mission)\b", re.IGNORECASE)
 _CHANGED = re.compile(r"\b(?:chang(?:e[sd]?|ing)|new|instead|now|no longer|pivot\w*)\b", re.IGNORECASE)
 # Somebody made something work that did not.
 _MENDED = re.compile(
-    r"\A(?:fix(?:e[sd])?|solved|resolved|repaired|mended)\b|\b(?:works?|builds|runs|loads|starts?|boots) (?:again|now)\b",
+    r"\A(?:fix(?:e[sd])?|solved|resolved|repaired|mended)\b|\A[\w./-]+(?:\([\w./-]+\)|(?:, [\w./-]+){1,4})?: [a-z]|\b(?:works?|builds|runs|loads|starts?|boots) (?:again|now)\b",
     re.IGNORECASE,
 )
 _UNDONE = re.compile(
-    r"\b(?:dropp?(?:ed|s)|remove[sd]|reverted|lifted|abandon(?:s|ed)|undone|rolled back|withdrawn)\b", re.IGNORECASE
+    r"\b(?:dropp?(?:ed|s)|remove[sd]|reverted|lifted|abandon(?:s|ed)|undone|rolled back|withdrawn)\b",
+    re.IGNORECASE,
 )
 _DECIDED = re.compile(r"^decided:?\s+(?:that\s+)?", re.IGNORECASE)
 _FIGURE = re.compile(r"\d")
@@ -72,10 +73,17 @@ def stated_lessons(entries: Sequence[Entry]) -> list[StatedLesson]:
             # An entry states one lesson: the sentence that is named as one.
             best = max(dict.fromkeys(said), key=lambda text: _STATED.match(text) is not None)
             found.setdefault(best, StatedLesson(best, entry))
-        elif entry.importance >= _LEAST_MENDED and _MENDED.search(entry.action) and (why := find_cause(entry)):
+        elif entry.importance >= _LEAST_MENDED and _is_explained(entry) and (why := find_cause(entry)):
             text = f"{entry.action.rstrip('.')}: {why}"
             found.setdefault(text, StatedLesson(text, entry))
     return list(found.values())[:_MOST_STATED]
+
+
+def _is_explained(entry: Entry) -> bool:
+    """Say whether an entry mends something, or observes what goes wrong: with its cause it is a lesson."""
+    if entry.type is EntryType.OBSERVATION:
+        return any(report.sign == "trouble" and not report.place for report in read_reports(entry))
+    return _MENDED.search(entry.action) is not None
 
 
 def _says_why(text: str) -> bool:
@@ -87,7 +95,7 @@ def lesson_insight(lesson: StatedLesson, entries: Sequence[Entry]) -> Insight:
     """Return a stated lesson with the occasion on which it was learnt and what came of it."""
     entry, text = lesson.entry, lesson.text
     others = (said for said in split_sentences(entry) if said != text and said not in text)
-    occasion = quote_text(next(others, ""))
+    occasion = "" if entry.action.rstrip(".") in text else quote_text(next(others, ""))
     role = f" by {entry.role}" if entry.role else ""
     learnt = f"Learnt{role} in cycle {entry.cycle}" + (f" from “{occasion}”." if occasion else ".")
     before, after = _entries_around(entry, entries)
@@ -104,9 +112,7 @@ def lesson_insight(lesson: StatedLesson, entries: Sequence[Entry]) -> Insight:
     )
 
 
-def decision_insights(
-    entries: Sequence[Entry], new: Set[str], told: Collection[str] = ()
-) -> list[Insight]:
+def decision_insights(entries: Sequence[Entry], new: Set[str], told: Collection[str] = ()) -> list[Insight]:
     """Return what was decided on one subject, with what it replaced, what led to it and what followed.
 
     Decisions that have nothing in common are not listed together: a list has no point. `told` are the entries
@@ -209,8 +215,10 @@ def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight 
 def _is_undone(decision: Entry, later: Entry) -> bool:
     """Say whether an entry that is no decision itself takes one back: it says so, and names what was decided."""
     names = are_alike_enough(words_of(decision.action), words_of(later.action))
-    return names and _UNDONE.search(later.action) is not None and not any(
-        report.sign != "ended" for report in read_reports(later)
+    return (
+        names
+        and _UNDONE.search(later.action) is not None
+        and not any(report.sign != "ended" for report in read_reports(later))
     )
 
 

@@ -61,7 +61,9 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE | re.VERBOSE)
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;])(?<!\be\.g\.)(?<!\bi\.e\.)\s|;|\b(?:but|however|although|though|meanwhile)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?;])(?<!\be\.g\.)(?<!\bi\.e\.)\s|;|\b(?:but|however|although|though|meanwhile)\b", re.IGNORECASE
+)
 # Who is blocked stands before such a word, and what blocks behind it ...
 _CAUSE_FOLLOWS = _compile(
     r"""(?:blocked|stuck|stalled|paused|halted|parked|gated|idle|frozen|locked\ out|on\ hold
@@ -116,7 +118,9 @@ NOT_YET = _compile(
         |wait(?:s|ing|ed)?|blocked|stuck|not|never|no|still|yet|\w+n't"""
 )
 # That the same thing passed at a second try is what makes it flaky.
-_RERUN = _compile(r"re-?r[au]ns?|retry|retries|retried|(?:second|third|next|another)\ (?:run|try|attempt|time)")
+_RERUN = _compile(
+    r"re-?r[au]ns?|retry|retries|retried|(?:second|third|next|another)\ (?:run|try|attempt|time)"
+)
 # It stands at most three words before what it denies.
 _DENIED = re.compile(
     r"(?:\b(?:no|not|never|nothing|nobody|none|without|neither|zero|0|hardly|any)|n't)(?:[^\w,:;]+[\w#]+){0,3}\W*$",
@@ -259,7 +263,7 @@ def split_sentences(entry: Entry) -> Iterator[str]:
     """Yield the sentences of an entry, bounded in number and length."""
     for line in (*entry.action.splitlines(), *entry.content[:_READ_CHARACTERS].splitlines()):
         for sentence in _SENTENCE_END.split(" ".join(line.replace("\u2019", "'").split())):
-            if text := sentence.strip(" .!?;")[:_SENTENCE_CHARACTERS]:
+            if text := sentence.strip(" .!?;,")[:_SENTENCE_CHARACTERS]:
                 yield text
 
 
@@ -282,7 +286,8 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
     if end or is_denied:
         report = _read_end(text, entry, roles, is_unblocked=is_denied and blocked is not None)
         # What did not happen in one sentence ends no ticket that only another one names.
-        return report if end else report._replace(words=_words_of_end(text, roles))
+        telling = {sign[0].lower(): sign[0]} if _TELLING.fullmatch(sign[0]) else {}
+        return report if end else report._replace(words=_words_of_end(text, roles) | telling)
     if _COMMIT.match(text) or is_work(before, sign[0]):
         return None
     if blocked:

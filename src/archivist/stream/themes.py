@@ -23,6 +23,8 @@ from archivist.stream.obstacles import split_sentences, words_of
 from archivist.stream.timelines import stems_of
 
 _LEAST_CYCLES = 3
+# Several entries of one cycle are one occasion, but two cycles with three entries are a theme too.
+_LEAST_ENTRIES, _LEAST_OCCASIONS = 3, 2
 _MOST_THEMES = 2
 _MOST_TRENDS = 2
 _SHOWN = 5
@@ -55,7 +57,7 @@ class Reading(NamedTuple):
 
 
 def theme_insights(entries: Sequence[Entry], new: Collection[str]) -> list[Insight]:
-    """Return the subjects that entries of three cycles or more name in what was done, most frequent first."""
+    """Return the subjects that three entries or more of several cycles name, the most frequent first."""
     found: dict[tuple[str, str], list[Mention]] = {}
     for entry in entries:
         for mention in _read_mentions(entry):
@@ -78,22 +80,24 @@ def theme_insights(entries: Sequence[Entry], new: Collection[str]) -> list[Insig
 
 
 def _is_worth_telling(cluster: Sequence[Entry], new: Collection[str]) -> bool:
-    """Say whether a theme has its three cycles, with something new: with its third, and with three more."""
-    before = cycles_of(entry for entry in cluster if entry.id not in new)
-    fresh = cycles_of(entry for entry in cluster if entry.id in new)
-    is_first = len(before) < _LEAST_CYCLES <= len({*before, *fresh})
-    return bool(fresh) and (is_first or len(fresh) >= _LEAST_CYCLES)
+    """Say whether a theme has its entries, with something new: when it has them first, and with as many more."""
+    before = [entry for entry in cluster if entry.id not in new]
+    fresh = [entry for entry in cluster if entry.id in new]
+    return bool(fresh) and _is_theme(cluster) and (not _is_theme(before) or _is_theme(fresh))
+
+
+def _is_theme(cluster: Sequence[Entry]) -> bool:
+    return len(cluster) >= _LEAST_ENTRIES and len(cycles_of(cluster)) >= _LEAST_OCCASIONS
 
 
 def _theme_insight(name: str, cluster: Sequence[Entry]) -> Insight:
     cycles = cycles_of(cluster)
     return make_insight(
         cluster,
-        f"theme: “{name}” in {len(cycles)} cycles",
+        f"theme: “{name}” in {len(cluster)} entries of {len(cycles)} cycles",
         f"In {format_cycles(cycles)}: {'; '.join(map(quote_entry, cluster[-_SHOWN:]))}.",
         f"Worked on by {describe_roles(cluster)}." if len(roles_of(cluster)) > 1 else "",
         tags=("theme",),
-        about=[label for entry in cluster for label in labels_of(entry)] if len(cluster) < 2 else (),
     )
 
 

@@ -21,6 +21,7 @@ from archivist.stream.insight_text import (
     name_related,
     quote_entry,
     quote_report,
+    quote_text,
     roles_of,
     shorten,
     unique_entries,
@@ -44,6 +45,7 @@ STRATEGIC_CYCLES = 3
 _BLOCKED_CYCLES = 2
 _TROUBLED_CYCLES = 3
 _SHOWN_TRIED = 3
+_SHOWN_DETAILS = 2
 _NAME_CHARACTERS = 80
 # A word is rare that at most this share of the entries without trouble have, or two of them.
 _RARE_SHARE, _FEW = 0.1, 2
@@ -51,7 +53,8 @@ _RARE_SHARE, _FEW = 0.1, 2
 _LINKED, _LINKED_BY_SENTENCE = 3, 2
 # What failed now does what it should.
 _POSITIVE = re.compile(
-    r"\b(?:succeed(?:s|ed)|completed|renewed|(?:works?|runs|builds|loads|starts?) (?:again|now|fine))\b", re.IGNORECASE
+    r"\b(?:succeed(?:s|ed)|completed|renewed|(?:works?|runs|builds|loads|starts?) (?:again|now|fine))\b",
+    re.IGNORECASE,
 )
 _CLAUSES = re.compile(r"[,:;()]\s|\s[\u2014\u2013-]\s")
 _EXHAUSTED = re.compile(r"\bout of (memory|disk|space|connections|quota)\b", re.IGNORECASE)
@@ -197,7 +200,10 @@ class _RareWords:
     def link(self, report: ObstacleReport, group: Sequence[ObstacleReport]) -> bool:
         """Say whether a report of trouble shares rare words with one of a group, over action and content."""
         return report.sign == "trouble" and any(
-            other.sign == "trouble" and not other.issues and not report.issues and self._are_linked(report, other)
+            other.sign == "trouble"
+            and not other.issues
+            and not report.issues
+            and self._are_linked(report, other)
             for other in group
         )
 
@@ -358,6 +364,7 @@ def obstacle_insight(
         state,
         f"Reported in {format_cycles(cycles)}." if not timeline.is_blocker else "",
         f"Why: “{cause}”." if cause else "",
+        _quote_details(timeline, cause),
         f"It began with {quote_report(began)}." if began.entry.id != last.id else "",
         *(f"It came back after {quote_report(report)}." for report in timeline.relapses[-1:]),
         f"Done about it: {'; '.join(map(quote_entry, tried))}." if tried else "",
@@ -390,6 +397,19 @@ def _describe_silence(timeline: Timeline, entries: Sequence[Entry], others: Sequ
     )
     is_silent = quiet >= STRATEGIC_CYCLES and not named
     return f" Not named in the {quiet} cycles since: ask whether it is over." if is_silent else ""
+
+
+def _quote_details(timeline: Timeline, cause: str) -> str:
+    """Quote what the reports add to their action, the first sentence of each; not what is told otherwise."""
+    told = {cause, *(text for report in timeline.reports for text in (report.said, report.phrase))}
+    added: dict[str, None] = {}
+    for report in (report for report in timeline.reports if report.entry.content):
+        action = " ".join(report.entry.action.split())
+        text = next((text for text in split_sentences(report.entry) if text not in action), "")
+        is_action = report.place == 0 and any(report.said in part for part in (action, report.entry.action))
+        if is_action and text not in told and len(words_of(text)) > 1:
+            added[quote_text(text)] = None
+    return f"Said of it: {'; '.join(f'“{text}”' for text in [*added][-_SHOWN_DETAILS:])}." if added else ""
 
 
 def describe_obstacle(timeline: Timeline) -> str:
@@ -425,9 +445,13 @@ def _phrase_of(timeline: Timeline, tickets: Sequence[str]) -> str:
     if is_real and (len(words) > 1 or timeline.issues or tickets):
         return phrase
     clauses = [clause.strip() for text in sentences for clause in _CLAUSES.split(text)]
-    best = max(clauses, key=lambda clause: (len(words_of(clause).keys() & words.keys()), -len(clause)), default="")
+    best = max(
+        clauses, key=lambda clause: (len(words_of(clause).keys() & words.keys()), -len(clause)), default=""
+    )
     quoted = f"“{shorten(best, most=_NAME_CHARACTERS)}”"
-    return f"{phrase} ({quoted})" if is_real and len(words) == 1 else quoted
+    # A name says more than the clause alone: a12, CI.
+    is_name = len(words) == 1 and (phrase.isupper() or not phrase.isalpha())
+    return f"{phrase} ({quoted})" if is_real and is_name else quoted
 
 
 def _about(timeline: Timeline) -> set[str]:
