@@ -9,12 +9,14 @@ from archivist.stream.obstacles import split_sentences, words_of
 
 _CAUSE = re.compile(
     r"\b(?:because|root cause|caused by|due to|turn(?:s|ed) out|traced to|the (?:cause|reason)"
-    r"|(?:was|were) (?!added|made|green|fine|clean|done|ok\b)\w+|had (?:been|no|the|an?)\b|held|reused|since the)\b"
+    r"|(?:was|were) (?!added|made|green|fine|clean|done|ok\b)\w+|had (?:been|no|the|an?)\b|held|reused"
+    r"|since the)\b"
     r"|\b(?:returns?|runs?|reads?|only) [^.]{0,80}\b(?:on every|when|before)\b",
     re.IGNORECASE,
 )
 _NO_CAUSE = re.compile(
-    r"\b(?:tests? (?:pass|run)|pass(?:es|ed)|committed|commit|user (?:said|asked|reported)|lint|asked|left out|stashed)\b",
+    r"\b(?:tests? (?:pass|run)|pass(?:es|ed)|committed|commit|user (?:said|asked|reported)"
+    r"|lint|asked|left out|stashed)\b",
     re.IGNORECASE,
 )
 # A longer sentence is a list of changes.

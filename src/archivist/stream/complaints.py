@@ -1,6 +1,6 @@
 """Find complaints that come back nearly word for word: error texts, and what agents say of them.
 
-Which verb a complaint has does not matter: “String to replace not found in file” in a second cycle is trouble.
+Its verb does not matter: “String to replace not found in file” in a second cycle is trouble.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ _TOKEN = re.compile(r"[^\W_][\w'./@-]*[^\W_]|[^\W_]")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # A phrase neither begins nor ends with these.
 _EDGE = frozenset(
-    ("a an the of in on at to for by with and or from is are was were it its this that as be i we "
-     "again still now twice once times time").split()
+    ["a", "again", "an", "and", "are", "as", "at", "be", "by", "for", "from", "i", "in", "is", "it", "its",
+     "now", "of", "on", "once", "or", "still", "that", "the", "this", "time", "times", "to", "twice", "was",
+     "we", "were", "with"]
 )  # fmt: skip
 # These stand in error texts, and seldom in what somebody did.
 _ERROR_TEXT = (
@@ -32,13 +33,14 @@ _ERROR_TEXT = (
 _NEGATIVE = re.compile(rf"\b(?:{_ERROR_TEXT})\b")
 # Where a sentence is known to tell of trouble, these words name it.
 _TROUBLED = re.compile(
-    rf"\b(?:{_ERROR_TEXT}|refus(?:es|ed|al)|reject(?:s|ed)|fail(?:s|ed|ing)?|errors?|exception|out of \w+|exceed(?:s|ed)"
-    r"|abort(?:s|ed)|conflicts?|too (?:many|long|large|slow)|tim(?:ed|es) out|time-?outs?|crash(?:es|ed)|broken|wrong"
-    r"|lost|killed|died)\b"
+    rf"\b(?:{_ERROR_TEXT}|refus(?:es|ed|al)|reject(?:s|ed)|fail(?:s|ed|ing)?|errors?|exception|out of \w+"
+    r"|exceed(?:s|ed)|abort(?:s|ed)|conflicts?|too (?:many|long|large|slow)|tim(?:ed|es) out|time-?outs?"
+    r"|crash(?:es|ed)|broken|wrong|lost|killed|died)\b"
 )
 # “no errors”, “nothing new”: all is well.
 _ALL_WELL = re.compile(
-    r"\b(?:no|without|zero|0|not any|never) (?:\w+ )?(?:errors?|fail\w*|problems?|issues?|trouble|blockers?|crash\w*|time-?outs?)\b"
+    r"\b(?:no|without|zero|0|not any|never) (?:\w+ )?"
+    r"(?:errors?|fail\w*|problems?|issues?|trouble|blockers?|crash\w*|time-?outs?)\b"
     r"|\bno longer\b|\bnothing\b"
 )
 _RETOLD = re.compile(

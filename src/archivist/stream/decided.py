@@ -32,21 +32,24 @@ _WEIGHTY, _WEIGHTIEST = 7, 8
 _LEAST_MENDED = 7
 # A sentence in which somebody says what was learnt.
 _STATED = re.compile(
-    r"\b(?:(?<![\d,] )lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)|turn(?:s|ed)? out"
-    r"|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:|next time|pattern:|insight:"
-    r"|traced (?:it )?(?:back )?to|found (?:out )?why|(?:was|is) caused by|all along)",
+    r"\b(?:(?<![\d,] )lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)"
+    r"|turn(?:s|ed)? out|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:"
+    r"|next time|pattern:|insight:|traced (?:it )?(?:back )?to"
+    r"|found (?:out )?why|(?:was|is) caused by|all along)",
     re.IGNORECASE,
 )
 _INSTEAD = re.compile(
-    r"\b(?:instead|no longer|not any ?more|moves? to|without|replace[sd]?|dropped|drops|remove[sd]|reverted|lifted"
-    r"|abandon(?:s|ed)|superseded?|withdrawn|obsolete|is gone|goal changes|changed to)\b",
+    r"\b(?:instead|no longer|not any ?more|moves? to|without|replace[sd]?|dropped|drops|remove[sd]|reverted"
+    r"|lifted|abandon(?:s|ed)|superseded?|withdrawn|obsolete|is gone|goal changes|changed to)\b",
     re.IGNORECASE,
 )
 _GOAL = re.compile(r"\b(?:goals?|objective|mission)\b", re.IGNORECASE)
 _CHANGED = re.compile(r"\b(?:chang(?:e[sd]?|ing)|new|instead|now|no longer|pivot\w*)\b", re.IGNORECASE)
 # Somebody made something work that did not.
 _MENDED = re.compile(
-    r"\A(?:fix(?:e[sd])?|solved|resolved|repaired|mended)\b|\A[\w./-]+(?:\([\w./-]+\)|(?:, [\w./-]+){1,4})?: [a-z]|\b(?:works?|builds|runs|loads|starts?|boots) (?:again|now)\b",
+    r"\A(?:fix(?:e[sd])?|solved|resolved|repaired|mended)\b"
+    r"|\A[\w./-]+(?:\([\w./-]+\)|(?:, [\w./-]+){1,4})?: [a-z]"
+    r"|\b(?:works?|builds|runs|loads|starts?|boots) (?:again|now)\b",
     re.IGNORECASE,
 )
 _UNDONE = re.compile(
@@ -75,7 +78,8 @@ def stated_lessons(entries: Sequence[Entry]) -> list[StatedLesson]:
             found.setdefault(best, StatedLesson(best, entry))
         elif entry.importance >= _LEAST_MENDED and _is_explained(entry) and (why := find_cause(entry)):
             text = f"{entry.action.rstrip('.')}: {why}"
-            found.setdefault(text, StatedLesson(text, entry))
+            if _says_why(why):
+                found.setdefault(text, StatedLesson(text, entry))
     return list(found.values())[:_MOST_STATED]
 
 
@@ -213,7 +217,7 @@ def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight 
 
 
 def _is_undone(decision: Entry, later: Entry) -> bool:
-    """Say whether an entry that is no decision itself takes one back: it says so, and names what was decided."""
+    """Say whether an entry that is no decision takes one back: it says so, and names what was decided."""
     names = are_alike_enough(words_of(decision.action), words_of(later.action))
     return (
         names

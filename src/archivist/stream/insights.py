@@ -126,7 +126,7 @@ def _add_lessons(told: list[Insight], entries: Sequence[Entry], history: Sequenc
     for lesson in stated_lessons(entries):
         labels = {*labels_of(lesson.entry)}
         for place, each in enumerate(told):
-            # An entry can tell of two things: a cause belongs to what its own sentence, or the action, is about.
+            # An entry can tell of two things: a cause belongs to what its sentence or the action is about.
             said = stems_of(f"{lesson.entry.action}. {lesson.text}")
             is_about = not each.words or not said.isdisjoint(stems_of(" ".join(each.words)))
             if (lesson.entry.id in each.quoted and is_about) or labels & each.about:

@@ -108,8 +108,8 @@ _TROUBLE = _compile(
 _END = _compile(
     r"""fixe[sd]|(?:resolve|solve|close|unblock|merge|restore|recover|arrive|grant|renew|deliver|answer|approve
             |replace|decide|finish|ship|pass|land|deploy|publish|release|launch|sign)(?:p?e)?d
-        |(?:close|resolve|solve|unblock|passe?)s|succeed(?:s|ed)|completed|gone(?!\ (?:after|when|missing))|over
-        |stable|green|rewritten|(?:works?|runs|builds|loads|starts?)\ (?:again|now|fine)|starts?\ fine|in\ production
+        |(?:close|resolve|solve|unblock|passe?)s|succeed(?:s|ed)|completed|gone(?!\ (?:after|when|missing))
+        |over|stable|green|rewritten|(?:works?|runs|builds|loads|starts?)\ (?:again|now|fine)|in\ production
         |back\ (?:online|to\ normal|up)|no\ longer
         |(?:is|are)\ (?:back|available|there|done|in\ place|ready)"""
 )

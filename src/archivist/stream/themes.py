@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.records import Entry
@@ -80,7 +81,7 @@ def theme_insights(entries: Sequence[Entry], new: Collection[str]) -> list[Insig
 
 
 def _is_worth_telling(cluster: Sequence[Entry], new: Collection[str]) -> bool:
-    """Say whether a theme has its entries, with something new: when it has them first, and with as many more."""
+    """Say whether a theme is new: when it first has its entries, and when it has as many more."""
     before = [entry for entry in cluster if entry.id not in new]
     fresh = [entry for entry in cluster if entry.id in new]
     return bool(fresh) and _is_theme(cluster) and (not _is_theme(before) or _is_theme(fresh))
@@ -105,7 +106,7 @@ def _read_mentions(entry: Entry) -> Iterator[Mention]:
     """Yield the pairs of neighbouring words of what was done; words that say little do not count."""
     for clause in _CLAUSES.split(" ".join(entry.action.split())):
         words = [match for match in _WORD.finditer(clause) if words_of(match[0])]
-        for one, other in zip(words, words[1:], strict=False):
+        for one, other in pairwise(words):
             first, second = (min(stems_of(each[0])) for each in (one, other))
             if first != second:
                 yield Mention((first, second), clause[one.start() : other.end()], entry)
@@ -123,7 +124,7 @@ def trend_insights(entries: Sequence[Entry], new: Collection[str]) -> list[Insig
     found = []
     for each in series:
         values = [reading.value for reading in each]
-        steps = [later - earlier for earlier, later in zip(values, values[1:], strict=False)]
+        steps = [later - earlier for earlier, later in pairwise(values)]
         is_steady = all(step > 0 for step in steps) or all(step < 0 for step in steps)
         if len(cycles_of(r.entry for r in each)) >= _LEAST_CYCLES and is_steady and each[-1].entry.id in new:
             found.append(_trend_insight(each))

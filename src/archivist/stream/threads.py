@@ -332,7 +332,8 @@ def period_insight(
     if sprint and not finished and not left:
         return None
     if sprint:
-        title = f"“{shorten(sprint, most=40)}” ended, {f'finished: {names}' if names else 'nothing is told as finished'}"
+        done_work = f"finished: {names}" if names else "nothing is told as finished"
+        title = f"“{shorten(sprint, most=40)}” ended, {done_work}"
     return make_insight(
         finished or quoted,
         shorten(title, most=200),

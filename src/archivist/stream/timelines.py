@@ -49,7 +49,7 @@ _SHOWN_DETAILS = 2
 _NAME_CHARACTERS = 80
 # A word is rare that at most this share of the entries without trouble have, or two of them.
 _RARE_SHARE, _FEW = 0.1, 2
-# Two reports are of one thing when their entries share so many rare words; fewer where the sentences share one.
+# Two reports are of one thing when their entries share so many rare words; fewer where the sentences do.
 _LINKED, _LINKED_BY_SENTENCE = 3, 2
 # What failed now does what it should.
 _POSITIVE = re.compile(
@@ -62,7 +62,8 @@ _AGAIN = re.compile(r"\b(?:again|still|once more|is back|are back)\b", re.IGNORE
 _UNDONE = re.compile(r"\b(?:still|not|yet|no|nobody|nothing)\b|n['\u2019]t\b", re.IGNORECASE)
 # A decision that begins so is a rule in the words of those who made it.
 RULE = re.compile(
-    r"(?:from now on|always|never|(?:before|after) (?:every|each|any)|every|each|do not|don['\u2019]t|rule:)\b",
+    r"(?:from now on|always|never|(?:before|after) (?:every|each|any)|every|each|do not|don['\u2019]t"
+    r"|rule:)\b",
     re.IGNORECASE,
 )
 
@@ -72,8 +73,8 @@ class Timeline(NamedTuple):
 
     `issues` has the number of what blocks, else of what is blocked. `end` is the report that ends it; where
     it is not `is_over`, it may do so. `began` is the first report of the same thing, also as mere trouble;
-    `relapses` are the ends after which it came back. `stems` are the words of its reports' sentences, each with the
-    share of the reports that have it.
+    `relapses` are the ends after which it came back. `stems` are the words of its reports' sentences, each
+    with the share of the reports that have it.
     """
 
     reports: list[ObstacleReport]
@@ -272,8 +273,8 @@ def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) 
     if is_blocker:
         issues = group[0].issues or _main_victim(group)
     else:
-        counts = Counter(issue for report in group for issue in {*report.issues})
-        issues = tuple(i for i, count in counts.most_common(1) if count > 1 and 2 * count >= len(group))
+        named = Counter(issue for report in group for issue in {*report.issues})
+        issues = tuple(i for i, count in named.most_common(1) if count > 1 and 2 * count >= len(group))
     is_named = is_blocker and issues and group[0].issues
     words = {} if is_named else common_words([report.words for report in group])
     counts = Counter(stem for report in group for stem in _sentence_stems(report))
@@ -294,7 +295,7 @@ def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) 
 
 
 def _turned_out_well(end: ObstacleReport, timeline: Timeline) -> bool:
-    """Say whether an end tells of what went wrong: two of its words, or as its subject what all reports name."""
+    """Say whether an end tells of what went wrong: two of its words, or its subject and a positive verb."""
     if end.issues or end.reach:
         return False
     clause = clause_of_end(end.said)
