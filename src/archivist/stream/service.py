@@ -303,11 +303,12 @@ class Stream(BankService):
                     is_latest_first=bool(numbers) and named.is_of_state,
                     is_of_state=named.is_of_state,
                 )
-        if issue is not None and not named.is_certain:
-            # Whoever names an issue asks for its thread: what the words do not meet comes behind.
-            thread = self._search_entries(asked._replace(text=f"#{issue}"), is_latest_first=True)
-            found = list({hit.entry.id: hit for hit in (*found, *thread)}.values())[:limit]
-        return found
+        return found if issue is None or named.is_certain else self._with_thread(found, asked)
+
+    def _with_thread(self, found: list[StreamHit], asked: Query) -> list[StreamHit]:
+        """Return hits about an issue with the rest of its thread: whoever names one asks for all of it."""
+        thread = self._search_entries(asked._replace(text=f"#{asked.issue}"), is_latest_first=True)
+        return list({hit.entry.id: hit for hit in (*found, *thread)}.values())[: asked.limit]
 
     def _search_entries(
         self,
