@@ -30,7 +30,7 @@ from archivist.errors import (
 from archivist.files import locks
 from archivist.files.git import keep_out_of_git
 from archivist.files.open import list_files
-from archivist.records import Actor
+from archivist.records import Actor, ActorKind
 from archivist.text import on_one_line, shorten_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
 
@@ -176,7 +176,8 @@ def verify(bank: Bank) -> Answer:
 def ledger(bank: Bank, /, limit: int, **wanted: Any) -> Answer:
     """List who changed what and when, the newest first. Of one record: archivist lessons history ID."""
     entries = bank.ledger.changes_by(**wanted, limit=limit)
-    words = bank.ledger.record_words(entries)
+    # To an agent the words of what waits for approval are not there.
+    words = {} if bank.actor.kind is ActorKind.AGENT else bank.ledger.record_words(entries)
     time = ("Time", lambda entry: f"{entry.time:%Y-%m-%dT%H:%M:%SZ}")
     what = ("What", lambda entry: shorten_line(words.get(entry.record, ""), 60))
     empty = "no such change"
