@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 # The files of rules, of these and of earlier revisions.
 RULES = (
     "blockers", "blocker_timeline", "subjects", "obstacles", "insights", "timelines", "threads", "decided",
-    "insight_text",
+    "insight_text", "complaints", "causes", "themes",
 )  # fmt: skip
 
 

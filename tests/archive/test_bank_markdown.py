@@ -230,3 +230,17 @@ def test_one_line_of_several_threads_is_a_thread_each() -> None:
     # One that found no room leaves the line where it is.
     assert "#128" in text_without_parts(page, {"thread:#127", "thread:#132"})
     assert "#128" not in text_without_parts(page, {"thread:#127", "thread:#128", "thread:#132"})
+
+
+@pytest.mark.req("C9")
+def test_numbered_lessons_several_numbers_on_a_line_and_roles_between_arrows_are_read() -> None:
+    page = parse_bank(
+        "# Bank\n\n## Current Status\n\n### In Progress\n\n- #95 stream, #84 headless\n\n"
+        "## Lessons Learned\n\n1. Review before the rotation\n2) Merge small\n\n"
+        "## Active Threads\n\n- ops <-> research: who runs the bench\n- #12 parser, #13 docs\n"
+    )
+    assert page.lists["in_progress"] == ["#95 stream", "#84 headless"]
+    assert page.lessons == ["Review before the rotation", "Merge small"]
+    roles = {name: thread.roles for name, thread in page.threads.items()}
+    assert ("ops", "research") in roles.values()
+    assert {"#12", "#13"} <= page.threads.keys()

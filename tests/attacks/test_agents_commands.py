@@ -116,7 +116,7 @@ READING = frozenset((
     "episodes similar", "episodes stats", "episodes tried", "knowledge conflicts", "knowledge history",
     "knowledge list", "knowledge show", "artifacts list", "artifacts show", "artifacts verify",
     "artifacts versions", "tasks list", "tasks show", "tasks activity", "audit regressions", "audit report",
-    "export", "verify", "config show", "model status", "doctor", "completion", "tools prompt",
+    "export", "ledger", "verify", "config show", "model status", "doctor", "completion", "tools prompt",
 ))  # fmt: skip
 
 

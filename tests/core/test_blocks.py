@@ -174,6 +174,22 @@ def test_what_says_nothing_is_not_appended(item: Any) -> None:
         _appended(ListName.BLOCKERS, item)
 
 
+@pytest.mark.req("C5")
+@pytest.mark.parametrize(
+    ("item", "line"),
+    [
+        ({"pr": 81, "title": "parser"}, "PR #81 parser"),
+        ({"issue": 99}, "#99"),
+        ({"title": "waits for ops", "issue": "#7"}, "#7 waits for ops"),
+    ],
+)
+def test_the_objects_of_the_document_are_items(item: Any, line: str) -> None:
+    assert _appended(ListName.BLOCKERS, item)["blockers"] == [line]
+    with pytest.raises(InputError) as refused:
+        _appended(ListName.BLOCKERS, {**item, "when": 3})
+    assert "title" in (refused.value.hint or "")
+
+
 def test_an_item_may_come_wrapped_in_an_object() -> None:
     assert _appended(ListName.BLOCKERS, {"text": "waits for ops"})["blockers"] == ["waits for ops"]
 

@@ -240,3 +240,15 @@ def test_doctor_wants_no_vectors_where_there_is_no_embedder(bank_cli: Command, p
     ran = bank_cli("doctor")
     assert (ran.code, "recall.embedder is none" in ran.out) == (0, True)
     assert "vectors: none" in bank_cli("recall", "tabs", "--explain").err
+
+
+@pytest.mark.req("C12")
+def test_several_banks_are_asked_by_repeating_the_option(
+    told: Command, project: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    with Bank.open(other) as bank:
+        bank.lessons.add("The tests hang without a display")
+    hits = _json(told("recall", "tests hang", "--bank", str(project), "--bank", str(other), "--json"))["hits"]
+    assert {hit["bank"] for hit in hits} == {project.name, "other"}

@@ -66,8 +66,16 @@ def test_how_an_issue_stands_is_answered_by_its_latest_entries(bank: Bank) -> No
 @pytest.mark.req("C5")
 def test_an_issue_that_no_entry_names_is_not_answered_by_others(bank: Bank) -> None:
     _log(bank, "#26 is blocked: NPM_TOKEN missing", "#840 is blocked by the review")
-    for question in ("what's blocking #84?", "#84", "#84 and #85", "what was decided on #84?", "PR #26"):
+    for question in ("what's blocking #84?", "#84", "#84 and #85", "what was decided on #84?", "PR #84"):
         assert bank.stream.search(question) == [], question
+
+
+@pytest.mark.req("C2", "C5")
+def test_an_issue_and_a_pull_request_of_one_number_are_one_thread(bank: Bank) -> None:
+    _log(bank, "Opened #638 about the lock file", "PR #638 is in review", "Wrote docs", "#638 merged")
+    for question in ("#638", "PR #638", "what happened to #638?", "what happened to PR #638?"):
+        assert sorted(_cycles(bank.stream.search(question))) == [1, 2, 4], question
+    assert sorted(_cycles(bank.stream.search("the lock file", issue=638))) == [1, 2, 4]
 
 
 @pytest.mark.req("C5")

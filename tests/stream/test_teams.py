@@ -58,13 +58,17 @@ HEADINGS = {
     ),
     "game": (
         ("a12", "in 3 cycles", "ended in cycle 12", "Learnt: “learned: test every shader"),
-        ("migration inventory", "ended in cycle 22"),
+        ("trouble with “save migration loses the inventory", "in 3 cycles", "ended in cycle 22"),
         ("decided: swamp level moves to 0.9", "It replaced “swamp level ships in 0.8"),
     ),
     "oncall": (
-        ("connections pg-main in 3 cycles", "open since cycle 1"),
+        ("trouble with “pg-main out of connections” in 3 cycles", "open since cycle 1"),
         ("#861 took 5 cycles", "done in cycle 20", "open redirect in the login"),
-        ("certificate status page", "ended in cycle 24", "dns of the status page moves"),
+        (
+            "trouble with “status page certificate” in at least 3 cycles",
+            "ended in cycle 24",
+            "dns of the status page moves",
+        ),
     ),
     "pipeline": (
         ("DATA-117", "ended in cycle 15", "Done about it: “DATA-117: scheduler memory raised"),

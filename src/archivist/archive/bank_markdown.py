@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 _HEADING = re.compile(r"(#{1,6})[ \t]++(.*[^ \t#\n]|)[ \t#]*")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?P<text>\S.*)")
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,3}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?P<text>\S.*)")
 _ROW = re.compile(r"[ \t]*\|(.+)\|[ \t]*")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LABEL = re.compile(
@@ -68,6 +68,17 @@ _STATUS_LABEL = re.compile(
 )
 _THREAD_ID_CHARACTERS = 40
 _ACTION_CHARACTERS = 200
+
+
+_NEXT_NUMBER = re.compile(r",[ \t]*(?=#\d)")
+_NUMBER_WITH_WORDS = re.compile(r"#\d{1,7}:?[ \t]+[^\W\d]")
+_BETWEEN = re.compile(r"\b([a-z][\w-]{1,30})[ \t]{0,4}(?:<-{1,2}>|\u2194|<=>)[ \t]{0,4}([a-z][\w-]{1,30})\b")
+
+
+def _split_items(text: str) -> list[str]:
+    """Return the items of a line: `#95 stream, #84 headless` are two."""
+    parts = _NEXT_NUMBER.split(text)
+    return parts if all(_NUMBER_WITH_WORDS.match(part) for part in parts) else [text]
 
 
 class CycleLine(NamedTuple):
@@ -217,6 +228,10 @@ class BankPage:
         told = strip_emphasis(item.text)
         if _NONE.fullmatch(told):
             return
+        if len(parts := _split_items(told)) > 1:
+            for number, _, rest in (part.partition(" ") for part in parts):
+                self._add_thread(item, number.rstrip(":"), rest, told)
+            return
         if several := _THREADS.fullmatch(item.text):
             rest = strip_emphasis(several["rest"])
             for name, note in re.findall(r"(#\d+)[ \t]*(\([^()]*\))?", several["list"]):
@@ -235,6 +250,8 @@ class BankPage:
     def _add_thread(self, item: _Item, name: str, summary: str, told: str) -> None:
         if name not in self.threads:
             roles = self._known & set(re.findall(r"[\w-]+", told.lower()))
+            # `ops <-> research` names two roles, whether they have a state or not.
+            roles |= {role for pair in _BETWEEN.findall(told.lower()) for role in pair}
             self.threads[name] = ThreadLine(name, summary, tuple(sorted(roles)))
             self._mark_part(item, f"thread:{name}")
 
@@ -251,7 +268,7 @@ class BankPage:
         if is_status and "sprint" in name:
             self._read_sprint(item, strip_emphasis(" ".join(texts)), is_sprint=name in _SPRINT)
         elif name in _LISTS:
-            for text in map(strip_emphasis, texts):
+            for text in (part for each in texts for part in _split_items(strip_emphasis(each))):
                 if not _NONE.fullmatch(text):
                     self.lists[_LISTS[name]].append(text)
                     # What shipped in a cycle did so whoever did it.

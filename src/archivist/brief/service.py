@@ -104,7 +104,12 @@ class Briefs(BankService):
         selection = select_lessons(self._bank, asked, global_bank=global_bank, tokens=tokens)
         selection = selection._replace(project_by=selection.project_by or said_by)
         # Other forms are read by programs, or documented word by word.
-        has_core = asked.is_about_project and asked.presentation()[0] is BriefFormat.MARKDOWN
+        is_text = asked.presentation()[0] is BriefFormat.MARKDOWN
+        # A role that asks for nothing else begins its cycle: core memory is always in its context.
+        is_dispatch = (
+            asked.form is None and not asked.preset and asked.audience == BriefRequest(role=asked.role)
+        )
+        has_core = is_text if asked.is_about_project else is_dispatch and bool(asked.role)
         return deliver(self._bank, selection, asked, global_bank=global_bank, has_core=has_core)
 
     @reads(Layer.LESSONS)

@@ -185,11 +185,11 @@ def append_item(
         known = {thread.id: thread for thread in threads_of(before)}
         given = {"summary": item} if isinstance(given, str) else given
         return _threads_content([_build_thread(given, known, now, new_thread, is_uniting=True)], known)
-    if isinstance(item, Mapping) and len(item) == 1:
-        # Tools that can only pass objects wrap the text in one.
-        item = cast("Given", next(iter(item.values())))
+    if isinstance(item, Mapping):
+        item = _describe_item(list_name, item)
     if not isinstance(item, str):
-        raise InputError(f"{list_name.value}: expected a text, not {item!r}")
+        hint = 'a text, or an object: {"pr": 81, "title": "parser"}'
+        raise InputError(f"{list_name.value}: expected a text, not {item!r}", hint=hint)
     if not item.strip():
         raise InputError(f"{list_name.value}: nothing to append", hint="give a short text")
     line = f"- {one_line(item)}" if list_name is ListName.LESSONS else one_line(item)
@@ -198,6 +198,28 @@ def append_item(
         items = [*(each for each in items if each != line), line]
         return _with_items(list_name, before, items[-keep:] if keep > 0 else [])
     return before if line in items else _with_items(list_name, before, [*items, line])
+
+
+# What an item says of itself, besides the numbers of its issue and pull request.
+_ITEM_FIELDS = ("title", "summary", "text", "description", "reason", "owner")
+
+
+def _describe_item(list_name: ListName, item: Mapping[str, object]) -> str:
+    """Return the line of an item that a tool passed as an object: `{"pr": 81, "title": "parser"}`."""
+    numbers = {"issue": "#", "pr": "PR #"}
+    parts: list[str] = []
+    for name, value in item.items():
+        mark = numbers.get(name.lower())
+        is_known = mark or len(item) == 1 or name.lower() in _ITEM_FIELDS
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if mark and (is_number or (isinstance(value, str) and value.lstrip("#").isdecimal())):
+            parts.insert(0, f"{mark}{str(value).lstrip('#')}")
+        elif isinstance(value, str) and is_known:
+            parts.append(value.strip())
+        else:
+            hint = f'issue, pr, {", ".join(_ITEM_FIELDS)}: {{"pr": 81, "title": "parser"}}'
+            raise InputError(f"{list_name.value}: {name!r} is {value!r}", hint=hint)
+    return " ".join(filter(None, parts))
 
 
 def remove_item(list_name: ListName, before: Content, item: str) -> Content:

@@ -166,6 +166,12 @@ def history_views(changes: Sequence[LedgerChange]) -> list[View]:
     return views
 
 
+def ledger_view(entry: LedgerEntry) -> View:
+    """Return one change without its record: who did what to which record, and when."""
+    view = _pick(entry, "seq time verb kind record hash")
+    return {**view, "actor": str(entry.actor), "what": describe_entry(entry)}
+
+
 def describe_entry(entry: LedgerEntry) -> str:
     """Say in plain words what was done to a record, and by whom; what a run leads to is archivist's doing."""
     verb = entry.verb

@@ -89,6 +89,29 @@ class Ledger(BankService):
         return [entry for entry in reversed(entries) if may_see(actor, entry.kind, entry.record)]
 
     @reads(Layer.BANK)
+    def changes_by(
+        self, *, actor: str = "", kind: str = "", verb: str = "", since: datetime | None = None, limit: int
+    ) -> list[LedgerEntry]:
+        """Return the newest entries of an actor, a kind of record, a verb, from a time on; newest first.
+
+        An actor is `agent:coder:qa`, or its beginning: `agent` means all agents.
+        """
+        found: list[LedgerEntry] = []
+        before = None
+        while len(found) < limit and (before is None or before > 1):
+            page = self.latest(before=before, limit=_PAGE)
+            with self._bank.reading() as reader:
+                # Entries that the actor may not see count in the numbers, but are not in the page.
+                before = max(1, (reader.last_entry() + 1 if before is None else before) - _PAGE)
+            for entry in page:
+                if since is not None and entry.time < since:
+                    return found[:limit]
+                is_by = not actor or f"{entry.actor}:".startswith(f"{actor}:")
+                if is_by and kind in ("", entry.kind) and verb in ("", entry.verb):
+                    found.append(entry)
+        return found[:limit]
+
+    @reads(Layer.BANK)
     def record_words(self, entries: Iterable[LedgerEntry]) -> dict[str, str]:
         """Return the words of the records of entries, without what is gone or hidden from the actor."""
         from archivist.recall.results import RENDERERS, text_of

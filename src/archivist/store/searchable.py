@@ -176,11 +176,13 @@ def _build_entry(entry: Entry) -> SearchDocument:
     tier = "archive" if entry.is_archived else "stream"
     scope = {"role": entry.role, "type": entry.type, "run": entry.run, "tier": tier}
     said = _join_texts(entry.action, entry.content)
-    references = [f"#{number}" for number in (*entry.issues, *entry.prs) if f"#{number}" not in said]
+    # A tracker gives each number once: `#84` and `PR #84` are one thread.
+    numbers = tuple(dict.fromkeys((*entry.issues, *entry.prs)))
+    references = [f"#{number}" for number in numbers if f"#{number}" not in said]
     return SearchDocument(
         text=_with_split_names(said[:_TEXT], " ".join((*entry.tags, *references))),
         spoken=said[:_SPOKEN],
-        scope=_scope_tokens("entry", scope, entry.tags, issue=entry.issues, pr=entry.prs),
+        scope=_scope_tokens("entry", scope, entry.tags, issue=numbers, pr=numbers),
         speaker=entry.role.casefold(),
         time=entry.time,
         cycle=entry.cycle,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from typing import NamedTuple
 
 from archivist.reading.similarity import Likeness, Statement, compare
 from archivist.records import Entry, EntryType
+from archivist.stream.causes import find_cause
 from archivist.stream.insight_text import (
     Insight,
     by_issue,
     labels_of,
     make_insight,
     quote_entry,
+    quote_text,
     shorten,
     unique_entries,
 )
@@ -24,16 +26,38 @@ _MOST_STATED = 3
 _MOST_DECIDED = 2
 _COMPARED_DECISIONS = 20
 _SHOWN = 3
-# A lone decision of this importance is told with what led to it.
-_WEIGHTY = 7
+# A lone decision of this importance is told with what led to it; from the second on by itself.
+_WEIGHTY, _WEIGHTIEST = 7, 8
+# Of a lesson that an entry does not name as one, but that its cause shows.
+_LEAST_MENDED = 7
 # A sentence in which somebody says what was learnt.
 _STATED = re.compile(
-    r"\b(?:lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)|turn(?:s|ed)? out"
-    r"|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:|next time|pattern:|insight:"
-    r"|traced (?:it )?(?:back )?to|found (?:out )?why|(?:was|is) caused by|all along)",
+    r"\b(?:(?<![\d,] )lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)"
+    r"|turn(?:s|ed)? out|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:"
+    r"|next time|pattern:|insight:|traced (?:it )?(?:back )?to"
+    r"|found (?:out )?why|(?:was|is) caused by|all along)",
     re.IGNORECASE,
 )
-_INSTEAD = re.compile(r"\b(?:instead|no longer|not any ?more|moves? to|without|replaces?)\b", re.IGNORECASE)
+_INSTEAD = re.compile(
+    r"\b(?:instead|no longer|not any ?more|moves? to|without|replace[sd]?|dropped|drops|remove[sd]|reverted"
+    r"|lifted|abandon(?:s|ed)|superseded?|withdrawn|obsolete|is gone|goal changes|changed to)\b",
+    re.IGNORECASE,
+)
+_GOAL = re.compile(r"\b(?:goals?|objective|mission)\b", re.IGNORECASE)
+_CHANGED = re.compile(r"\b(?:chang(?:e[sd]?|ing)|new|instead|now|no longer|pivot\w*)\b", re.IGNORECASE)
+# Somebody made something work that did not.
+_MENDED = re.compile(
+    r"\A(?:fix(?:e[sd])?|solved|resolved|repaired|mended)\b"
+    r"|\A[\w./-]+(?:\([\w./-]+\)|(?:, [\w./-]+){1,4})?: [a-z]"
+    r"|\b(?:works?|builds|runs|loads|starts?|boots) (?:again|now)\b",
+    re.IGNORECASE,
+)
+_UNDONE = re.compile(
+    r"\b(?:dropp?(?:ed|s)|remove[sd]|reverted|lifted|abandon(?:s|ed)|undone|rolled back|withdrawn)\b",
+    re.IGNORECASE,
+)
+_DECIDED = re.compile(r"^decided:?\s+(?:that\s+)?", re.IGNORECASE)
+_FIGURE = re.compile(r"\d")
 
 
 class StatedLesson(NamedTuple):
@@ -47,24 +71,42 @@ def stated_lessons(entries: Sequence[Entry]) -> list[StatedLesson]:
     """Return the lessons that entries state in so many words, the most important first."""
     found: dict[str, StatedLesson] = {}
     for entry in sorted(entries, key=lambda entry: (-entry.importance, -entry.seq)):
-        said = [text for text in split_sentences(entry) if _STATED.search(text) and len(words_of(text)) > 2]
+        said = [text for text in split_sentences(entry) if _STATED.search(text) and _says_why(text)]
         if said:
             # An entry states one lesson: the sentence that is named as one.
             best = max(dict.fromkeys(said), key=lambda text: _STATED.match(text) is not None)
             found.setdefault(best, StatedLesson(best, entry))
+        elif entry.importance >= _LEAST_MENDED and _is_explained(entry) and (why := find_cause(entry)):
+            text = f"{entry.action.rstrip('.')}: {why}"
+            if _says_why(why):
+                found.setdefault(text, StatedLesson(text, entry))
     return list(found.values())[:_MOST_STATED]
+
+
+def _is_explained(entry: Entry) -> bool:
+    """Say whether an entry mends something, or observes what goes wrong: with its cause it is a lesson."""
+    if entry.type is EntryType.OBSERVATION:
+        return any(report.sign == "trouble" and not report.place for report in read_reports(entry))
+    return _MENDED.search(entry.action) is not None
+
+
+def _says_why(text: str) -> bool:
+    """Say whether a sentence holds more than figures: a bare measurement is no lesson."""
+    return len(words_of(text)) > max(2, sum(_FIGURE.search(word) is not None for word in text.split()))
 
 
 def lesson_insight(lesson: StatedLesson, entries: Sequence[Entry]) -> Insight:
     """Return a stated lesson with the occasion on which it was learnt and what came of it."""
     entry, text = lesson.entry, lesson.text
-    occasion = shorten(next((said for said in split_sentences(entry) if said != text), ""))
+    others = (said for said in split_sentences(entry) if said != text and said not in text)
+    occasion = "" if entry.action.rstrip(".") in text else quote_text(next(others, ""))
     role = f" by {entry.role}" if entry.role else ""
     learnt = f"Learnt{role} in cycle {entry.cycle}" + (f" from “{occasion}”." if occasion else ".")
     before, after = _entries_around(entry, entries)
     return make_insight(
         [entry],
         shorten(text),
+        f"“{quote_text(text)}”." if shorten(text) != text else "",
         learnt,
         f"Before: {'; '.join(map(quote_entry, before))}." if before else "",
         f"Since then: {'; '.join(map(quote_entry, after))}." if after else "",
@@ -74,10 +116,11 @@ def lesson_insight(lesson: StatedLesson, entries: Sequence[Entry]) -> Insight:
     )
 
 
-def decision_insights(entries: Sequence[Entry], new: Collection[str]) -> list[Insight]:
+def decision_insights(entries: Sequence[Entry], new: Set[str], told: Collection[str] = ()) -> list[Insight]:
     """Return what was decided on one subject, with what it replaced, what led to it and what followed.
 
-    Decisions that have nothing in common are not listed together: a list has no point.
+    Decisions that have nothing in common are not listed together: a list has no point. `told` are the entries
+    that earlier reflections told of: a decision that none told of is not lost when something follows it.
     """
     # Each is compared with each: 20 take about 30 ms.
     made = [entry for entry in entries if entry.type is EntryType.DECISION][-_COMPARED_DECISIONS:]
@@ -87,13 +130,20 @@ def decision_insights(entries: Sequence[Entry], new: Collection[str]) -> list[In
         if home is None:
             themes.append(home := [])
         home.append(entry)
-    found = [_theme_insight(theme, entries) for theme in themes if any(each.id in new for each in theme)]
-    told = [insight for insight in found if insight is not None]
-    return sorted(told, key=lambda insight: -len(insight.evidence))[:_MOST_DECIDED]
+    found = []
+    for theme in themes:
+        insight = _theme_insight(theme, entries)
+        is_new = any(each.id in new for each in theme)
+        is_followed = insight is not None and not new.isdisjoint(insight.quoted)
+        if insight is not None and (is_new or (is_followed and not any(each.id in told for each in theme))):
+            found.append(insight)
+    return sorted(found, key=lambda insight: (-insight.importance, -len(insight.evidence)))[:_MOST_DECIDED]
 
 
 def _is_same_subject(later: Entry, earlier: Entry) -> bool:
     if {*labels_of(later)} & {*labels_of(earlier)} or _is_replaced(earlier, later):
+        return True
+    if _GOAL.search(later.action) and _GOAL.search(earlier.action):
         return True
     return are_alike_enough(words_of(later.action), words_of(earlier.action))
 
@@ -109,8 +159,15 @@ def _is_replaced(earlier: Entry, later: Entry) -> bool:
     said = Statement("", earlier.action), Statement("", later.action)
     if compare(*said, 1.0).likeness is Likeness.CONFLICT:
         return True
+    if _is_new_goal(later) and _GOAL.search(earlier.action):
+        return True
     is_alike = are_alike_enough(words_of(earlier.action), words_of(later.action))
     return is_alike and _INSTEAD.search(later.action) is not None
+
+
+def _is_new_goal(entry: Entry) -> bool:
+    goal = _GOAL.search(entry.action)
+    return goal is not None and _CHANGED.search(entry.action[: goal.end() + 20]) is not None
 
 
 def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight | None:
@@ -118,20 +175,31 @@ def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight 
     last = theme[-1]
     pairs = ((earlier, later) for at, later in enumerate(theme) for earlier in theme[:at])
     replaced = {earlier.id: later for earlier, later in pairs if _is_replaced(earlier, later)}
+    for entry in theme:
+        undone = (each for each in entries if each.seq > entry.seq and each not in theme)
+        later = next((each for each in undone if _is_undone(entry, each)), None)
+        replaced |= {entry.id: later} if later else {}
     hold = [entry for entry in theme if entry.id not in replaced]
     before, after = _entries_around(last, [entry for entry in entries if entry not in theme])
     is_rule = any(RULE.match(sentence) for sentence in split_sentences(last))
-    if len(theme) < 2 and not (is_rule or (last.importance >= _WEIGHTY and (before or after))):
+    is_weighty = last.importance >= _WEIGHTIEST or (last.importance >= _WEIGHTY and (before or after))
+    if len(theme) < 2 and not (is_rule or is_weighty or _is_new_goal(last)):
         return None
+    if not hold:
+        return _undone_insight(last, replaced[last.id])
     issues = tuple(by_issue(theme))
     about = f"about #{issues[0]}: " if issues and len(theme) > 1 else ""
     holds = "; ".join(entry.action.rstrip(".") for entry in reversed(hold))
     gone = [entry for entry in theme if entry.id in replaced]
     is_one = len(hold) == 1
+    title = f"decided: {about}{_DECIDED.sub('', holds)}"
+    reason = next((text for text in split_sentences(last) if text not in " ".join(last.action.split())), "")
     return make_insight(
         theme,
-        shorten(f"decided: {about}{holds}"),
+        shorten(title),
+        f"{quote_entry(hold[0])}." if is_one and shorten(title) != title else "",
         f"By {last.role or 'somebody'} in cycle {last.cycle}."
+        + (f" Why: “{quote_text(reason)}”." if reason and hold[0] is last else "")
         if is_one
         else f"Holds: {'; '.join(map(quote_entry, hold[-5:]))}.",
         *(
@@ -142,8 +210,29 @@ def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight 
         f"Since then: {'; '.join(map(quote_entry, after))}." if after else "",
         tags=("decisions",),
         issues=issues,
+        importance=10 if _is_new_goal(last) else 9,
         quoted=(*before, *after),
         about=[label for entry in theme for label in labels_of(entry)],
+    )
+
+
+def _is_undone(decision: Entry, later: Entry) -> bool:
+    """Say whether an entry that is no decision takes one back: it says so, and names what was decided."""
+    names = are_alike_enough(words_of(decision.action), words_of(later.action))
+    return (
+        names
+        and _UNDONE.search(later.action) is not None
+        and not any(report.sign != "ended" for report in read_reports(later))
+    )
+
+
+def _undone_insight(decision: Entry, later: Entry) -> Insight:
+    return make_insight(
+        [decision, later],
+        shorten(f"no longer holds: {_DECIDED.sub('', decision.action)}"),
+        f"Decided as {quote_entry(decision)}. It was taken back with {quote_entry(later)}.",
+        tags=("decisions",),
+        about=labels_of(decision),
     )
 
 

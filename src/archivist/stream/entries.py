@@ -32,6 +32,9 @@ _TAG = re.compile(r"(issue|pr)[-_ #]{0,2}(\d{1,7})", re.IGNORECASE)
 _OF_STATE = re.compile(
     r"\b(?:what(?:['\u2019]s| is| are)|who is) (?:still )?"
     r"(?:blocking|holding|keeping|happening|going on|new|up|left|open)\b"
+    r"|\bhow (?:do|does|is|are|bad|many|much|old|far)\b.{0,200}\b(?:stand|now|today|currently|going)\b"
+    r"|^\W*(?:is|are) .{1,200}\b(?:fixed|done|solved|renewed|installed|supported|green|working"
+    r"|now|still|yet)\b"
     r"|\b(?:status|state|latest|progress|news) (?:of|on|about|with)\b|\bwhere (?:do|does|are|is)\b"
     r"|\bwhat happened (?:to|with|on)\b|\bwhat about\W*(?:PR\W*)?#|\b(?:is|are) (?:PR )?#\d"
     r"|^\W*(?:PR |issue )?#\d+\W*$",

@@ -13,7 +13,9 @@ from archivist.text import shorten_line
 _SHOWN_IDS = 10
 SHOWN_ISSUES = 5
 _SHOWN_RELATED = 3
+# A heading is cut; what an insight quotes stands whole, unless it is pasted output.
 shorten = partial(shorten_line, most=110)
+quote_text = partial(shorten_line, most=300)
 
 
 class RelatedItem(NamedTuple):
@@ -97,7 +99,7 @@ def name_related(related: Sequence[RelatedItem], issues: Sequence[int]) -> str:
 def quote_entry(entry: Entry, said: str = "") -> str:
     """Quote what an entry says was done, with its cycle and role."""
     role = f", {entry.role}" if entry.role else ""
-    return f"“{shorten(entry.action)}{said}” (cycle {entry.cycle}{role})"
+    return f"“{quote_text(entry.action)}{said}” (cycle {entry.cycle}{role})"
 
 
 def quote_report(report: ObstacleReport) -> str:
@@ -105,7 +107,7 @@ def quote_report(report: ObstacleReport) -> str:
     sentences = list(split_sentences(report.entry))
     said = sentences[report.place] if report.place < len(sentences) else ""
     is_other = said and said not in " ".join(report.entry.action.replace("\u2019", "'").split())
-    return quote_entry(report.entry, f": {shorten(said)}" if is_other else "")
+    return quote_entry(report.entry, f": {quote_text(said)}" if is_other else "")
 
 
 def labels_of(entry: Entry, pulls: Collection[int] = ()) -> tuple[str, ...]:

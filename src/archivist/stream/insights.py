@@ -8,7 +8,7 @@ mere count is no insight, and nothing is told twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from archivist.config import StreamRules
 from archivist.records import Entry
@@ -21,14 +21,16 @@ from archivist.stream.insight_text import (
     by_issue,
     labels_of,
     make_insight,
+    quote_text,
     roles_of,
     shorten,
     unique_entries,
 )
 from archivist.stream.obstacles import Wait, read_waits
 from archivist.stream.sessions import SESSION, session_patterns
+from archivist.stream.themes import theme_insights, trend_insights
 from archivist.stream.threads import describe_wait, period_insight, read_threads, thread_insights
-from archivist.stream.timelines import find_obstacles, obstacle_insight
+from archivist.stream.timelines import find_obstacles, obstacle_insight, stems_of
 
 # A reflection is read in full, so it holds only a few insights, obstacles first.
 MOST_INSIGHTS = 5
@@ -63,13 +65,16 @@ def insights(
     others: Iterable[Entry] = (),
     sprint: str = "",
     sprint_seq: int = 0,
+    told_before: Collection[str] = (),
 ) -> list[Insight]:
     """Return what there is to know after some entries, the most pressing first, five at most.
 
     `earlier` were reflected on before: they say since when and how often, but are no insight by themselves.
     `others` are below the importance threshold: they count only where they say that something is over.
     `sprint` is one that has ended, and `sprint_seq` the place in the stream behind which it began.
+    `told_before` are the entries that earlier reflections told of.
     """
+    others = list(others)
     # What a session's entry says has a form of its own, which is counted and not read.
     sessions = [entry for entry in entries if SESSION in entry.tags]
     entries = [entry for entry in entries if SESSION not in entry.tags]
@@ -79,20 +84,25 @@ def insights(
     threads = read_threads(history)
     obstacles = find_obstacles(history, others, new)[:_MOST_OBSTACLES]
     found = [
-        period_insight(threads, history, of_sprint, sprint) if sprint else None,
-        *(obstacle_insight(timeline, history, related) for timeline in obstacles),
+        period_insight(threads, history, of_sprint, sprint, obstacles) if sprint else None,
+        *(obstacle_insight(timeline, history, related, others) for timeline in obstacles),
         *(
             make_insight(each.cluster, each.title, *each.sentences, tags=(each.kind,))
             for each in session_patterns(sessions)
         ),
+        *trend_insights(history, new),
         _mutual_wait_insight(entries),
         *thread_insights(threads, history, new, related),
     ]
     told = _choose([insight for insight in found if insight is not None])
     told = _add_lessons(told, entries, history)
-    rest = [*decision_insights(history, new), period_insight(threads, history, new)]
+    rest = [
+        *decision_insights(history, new, told_before),
+        period_insight(threads, history, new),
+        *theme_insights(history, new),
+    ]
     known = _lessons_insight(entries, lessons)
-    told = _choose([*told, *(insight for insight in rest if insight is not None)])
+    told = _choose((insight for insight in rest if insight is not None), told)
     return (
         [*told[: MOST_INSIGHTS - 1], known, *told[MOST_INSIGHTS - 1 :]][:MOST_INSIGHTS]
         if known
@@ -100,9 +110,9 @@ def insights(
     )
 
 
-def _choose(found: Iterable[Insight]) -> list[Insight]:
-    """Return insights without those whose subject or entries an earlier one has told."""
-    chosen: list[Insight] = []
+def _choose(found: Iterable[Insight], before: Sequence[Insight] = ()) -> list[Insight]:
+    """Return insights behind those before, without any whose subject or entries an earlier one has told."""
+    chosen = [*before]
     for insight in found:
         told = {name for each in chosen for name in each.quoted}
         is_told = any(insight.about & each.about for each in chosen)
@@ -116,9 +126,14 @@ def _add_lessons(told: list[Insight], entries: Sequence[Entry], history: Sequenc
     for lesson in stated_lessons(entries):
         labels = {*labels_of(lesson.entry)}
         for place, each in enumerate(told):
-            if lesson.entry.id in each.quoted or labels & each.about:
+            # An entry can tell of two things: a cause belongs to what its sentence or the action is about.
+            said = stems_of(f"{lesson.entry.action}. {lesson.text}")
+            is_about = not each.words or not said.isdisjoint(stems_of(" ".join(each.words)))
+            if (lesson.entry.id in each.quoted and is_about) or labels & each.about:
+                if f"Why: “{quote_text(lesson.text.rpartition(': ')[2])}" in each.content:
+                    break
                 role = f", {lesson.entry.role}" if lesson.entry.role else ""
-                sentence = f"Learnt: “{shorten(lesson.text)}” (cycle {lesson.entry.cycle}{role})."
+                sentence = f"Learnt: “{quote_text(lesson.text)}” (cycle {lesson.entry.cycle}{role})."
                 told[place] = add_sentence(each, sentence, lesson.entry)
                 break
         else:

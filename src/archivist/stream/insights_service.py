@@ -33,6 +33,7 @@ from archivist.records.plain import canonical_json, from_plain
 from archivist.records.run_words import OF_RUN
 from archivist.records.words import BROUGHT_BY, SAID_BY
 from archivist.store.filters import at_least, at_most, equals, not_equals, one_of
+from archivist.stream.decided import are_alike_enough
 from archivist.stream.entries import (
     Marker,
     current_sprint,
@@ -56,6 +57,10 @@ if TYPE_CHECKING:
 ROLE = "archivist"
 # A setting of the bank: the blockers in the status that reflections wrote, and what they are about.
 _BLOCKERS = "stream_blockers"
+# A setting of the bank: the insights in core memory's lessons that reflections wrote, the newest last.
+_SURFACED = "stream_surfaced"
+_SURFACED_IMPORTANCE = 10
+_MOST_SURFACED = 5
 # The words of the most important entries; a longer question takes longer to search.
 _ASKED_CHARACTERS = 2_000
 _RELATED = 10
@@ -104,6 +109,7 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
             return Insights(skipped=skipped, model=report)
         marker, earlier = marker_of(writer), _earlier_entries(bank, writer)
         projects = _projects_of(writer, (*earlier, *entries))
+        told_before = _told_before(writer)
         counted = [
             each
             for project in dict.fromkeys(projects[entry.id] for entry in entries)
@@ -115,6 +121,7 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
                 others=[entry for entry in entries if projects[entry.id] == project],
                 sprint=_ended_sprint(writer),
                 sprint_seq=marker.sprint_seq if marker else 0,
+                told_before=told_before,
             )
         ]
         # Repositories of one bank are kept apart.
@@ -200,6 +207,14 @@ def _earlier_entries(bank: Bank, reader: Reader) -> list[Entry]:
         not_equals("type", EntryType.REFLECTION),
     ]
     return reader.select(Entry, *conditions, order=("-seq",), limit=_EARLIER)[::-1]
+
+
+def _told_before(reader: Reader) -> set[str]:
+    """Return the entries that the latest reflections told of."""
+    is_reflection = equals("type", EntryType.REFLECTION)
+    rows = reader.select(Entry, is_reflection, order=("-seq",), limit=_EARLIER)
+    evidence = (entry.extra.get("evidence") for entry in rows)
+    return {str(name) for names in evidence if isinstance(names, list) for name in names}
 
 
 def _ended_sprint(reader: Reader) -> str:
@@ -289,18 +304,58 @@ def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list
     told: list[str] = []
     problems: list[str] = []
     # The words are those of whoever wrote the entries, agents mostly: the same gate as for their own writing.
-    why = {each.action: agent_suspicion(f"{each.blocker or ''}\n{each.rule or ''}") for each in found}
+    why = {each.action: agent_suspicion(_words_for_core(each)) for each in found}
     problems += [f"left out of core memory, {reason}" for reason in why.values() if reason]
     found = [each for each in found if not why[each.action]]
     steps = [partial(_remove_ended_blockers, bank, entries)]
     steps += [partial(_append_blocker, bank, insight) for insight in found if insight.blocker]
     steps += [partial(_propose_rule, bank, insight) for insight in found if insight.rule]
+    steps.append(partial(_surface_insights, bank, found))
     for step in steps:
         try:
             told += step()
         except ArchivistError as error:
             problems.append(error.message)
     return done._replace(told_core=tuple(told), problems=tuple(problems))
+
+
+def _words_for_core(insight: Insight) -> str:
+    surfaced = insight.action if insight.importance >= _SURFACED_IMPORTANCE else ""
+    return f"{insight.blocker or ''}\n{insight.rule or ''}\n{surfaced}"
+
+
+def _surface_insights(bank: Bank, found: list[Insight]) -> list[str]:
+    """Write the weightiest insights to the lessons of core memory, in place of earlier ones on the same.
+
+    Blockers are in the status already. Only the newest few stay: core memory is always in context.
+    """
+    told = [each for each in found if not each.blocker and {"trouble", "trend", "decisions"} & {*each.tags}]
+    with bank.transaction() as writer:
+        before: list[str] = list(writer.json_setting(_SURFACED).get("lines", ()))
+        lines = [line for line in before if not any(_is_same_insight(line, each) for each in told)]
+        new = [
+            each.action.removeprefix("Reflection: ")
+            for each in told
+            if each.importance >= _SURFACED_IMPORTANCE
+        ]
+        kept = [*lines, *new][-_MOST_SURFACED:]
+        if kept == before:
+            return []
+        writer.set_setting(_SURFACED, canonical_json({"lines": kept}))
+        present = text_of(writer.get(Block, CoreSection.LESSONS.value)).splitlines()
+        for line in before:
+            # Somebody may have removed or reworded it.
+            if line not in kept and f"- {line}" in present:
+                bank.core.take_out("lessons", line)
+        for line in kept:
+            if line not in before:
+                bank.core.append("lessons", line)
+    return [f"lessons: {line}" for line in new if line in kept and line not in before]
+
+
+def _is_same_insight(line: str, insight: Insight) -> bool:
+    """Say whether a line of core memory names the same thing as an insight."""
+    return are_alike_enough(words_of(line), words_of(insight.action.removeprefix("Reflection: ")))
 
 
 def _ended_blockers(

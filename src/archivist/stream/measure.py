@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from archivist.recall.statements import stem_word
 from archivist.records import Entry, EntryType
 from archivist.stream.obstacles import words_of
 
@@ -24,10 +25,11 @@ _LEAST_SHARED = 2
 
 
 class StreamQuestion(NamedTuple):
-    """A question, and the entries that answer it."""
+    """A question, the entries that answer it, and others that are to the point."""
 
     text: str
     answers: frozenset[str]
+    related: frozenset[str] = frozenset()
 
 
 class MemoryMeasure(NamedTuple):
@@ -57,7 +59,11 @@ class MemoryMeasure(NamedTuple):
 
 
 def make_questions(entries: Sequence[Entry], most: int) -> list[StreamQuestion]:
-    """Return questions about entries that are spread over the whole stream, three kinds in turn."""
+    """Return questions about entries that are spread over the whole stream, five kinds in turn.
+
+    Besides a cycle, an issue and the words of an entry itself, people ask in fewer and other words than those
+    that were logged, and how something stands now: then only the latest entry about it is the answer.
+    """
     told = [entry for entry in entries if entry.type is not EntryType.REFLECTION]
     if len(told) < LEAST_ENTRIES:
         return []
@@ -66,10 +72,11 @@ def make_questions(entries: Sequence[Entry], most: int) -> list[StreamQuestion]:
     made: dict[str, StreamQuestion] = {}
     step = max(1, len(told) // most)
     for place, entry in enumerate(told[::step][:most]):
-        if place % 3 == 1 and entry.issues:
+        related: list[str] = []
+        if place % 5 == 1 and entry.issues:
             text = f"What happened with #{entry.issues[0]}?"
             answers = [each.id for each in told if entry.issues[0] in each.issues]
-        elif place % 3 == 2 and entry.role:
+        elif place % 5 == 2 and entry.role:
             text = f"What did {entry.role} do in cycle {entry.cycle}?"
             answers = [each.id for each in told if (each.cycle, each.role) == (entry.cycle, entry.role)]
         else:
@@ -78,9 +85,17 @@ def make_questions(entries: Sequence[Entry], most: int) -> list[StreamQuestion]:
             rare = sorted(own, key=lambda word: (common[word], word))[:_WORDS]
             if len(rare) < _LEAST_SHARED:
                 continue
-            text = f"What was done about {' '.join(own[word] for word in own if word in rare)}?"
+            if place % 5 > 2:
+                rare = rare[:_LEAST_SHARED]
+            said = " ".join(own[word] for word in own if word in rare)
             answers = [each.id for each in told if len(words[each.id].intersection(rare)) >= _LEAST_SHARED]
-        made[text] = StreamQuestion(text, frozenset(answers))
+            text = f"What was done about {said}?"
+            if place % 5 == 3:
+                text = f"How does {said} stand now?"
+                related, answers = answers, answers[-1:]
+            elif place % 5 == 4:
+                text = f"Do we know anything of {' or '.join(stem_word(word) for word in rare)}?"
+        made[text] = StreamQuestion(text, frozenset(answers), frozenset(related or answers))
     return list(made.values())
 
 
@@ -90,5 +105,5 @@ def judge(question: StreamQuestion, found: Sequence[Entry]) -> tuple[bool, int]:
     for entry in found:
         evidence = entry.extra.get("evidence")
         cited = map(str, evidence) if isinstance(evidence, list) else ()
-        fitting += not question.answers.isdisjoint((entry.id, *cited))
+        fitting += not (question.answers | question.related).isdisjoint((entry.id, *cited))
     return bool(found) and found[0].id in question.answers, fitting

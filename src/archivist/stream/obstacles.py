@@ -29,7 +29,8 @@ class ObstacleReport(NamedTuple):
     """One statement of an entry about an obstacle.
 
     `issues` are what blocks, or is over; `victims` what is blocked, or may be over; `said` is the cause in
-    the entry's words. An end that names nothing has a `reach`: everything, or what blocked its role.
+    the entry's words. An end that names nothing has a `reach`: everything, or what blocked its role. `phrase`
+    is what a complaint shares word for word with those of other cycles.
     """
 
     sign: Literal["blocked", "trouble", "ended"]
@@ -40,6 +41,7 @@ class ObstacleReport(NamedTuple):
     said: str = ""
     reach: Literal["", "role", "all"] = ""
     place: int = 0
+    phrase: str = ""
 
     @property
     def position(self) -> tuple[int, int]:
@@ -59,7 +61,9 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE | re.VERBOSE)
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s|;|\b(?:but|however|although|though|meanwhile)\b", re.IGNORECASE)
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?;])(?<!\be\.g\.)(?<!\bi\.e\.)\s|;|\b(?:but|however|although|though|meanwhile)\b", re.IGNORECASE
+)
 # Who is blocked stands before such a word, and what blocks behind it ...
 _CAUSE_FOLLOWS = _compile(
     r"""(?:blocked|stuck|stalled|paused|halted|parked|gated|idle|frozen|locked\ out|on\ hold
@@ -94,6 +98,7 @@ _TROUBLE = _compile(
         |(?:4[012]|50)\d(?:s|(?=\W*$|[,:)]|\ (?:errors?|responses?|after|since|on|from|for|when|again|in)\b))
         |diverge[sd]?|preempted|exhausted|(?<!\bran\ )out\ of(?=\ (?:memory|disk|space|connections|quota)\b)
         |(?:does|did|do|is|are)(?:\ not|n't)\ (?:work|respond|start|answer|finish|load)(?:ing)?|expire[sd]
+        |(?:not|isn't|aren't|wasn't)\ (?:available|installed|recogni[sz]ed)
         |stop(?:s|ped)\ (?:work|respond)ing|panic(?:s|ked)|exits?\ with|abort(?:s|ed)|lost|conflicts|slow
         |rate[- ]limit(?:s|ed)|freezes|froze|exceed(?:s|ed)|loses|garbled|wrong|OOM\w*|outages?
         |(?:time-?out|failure|error|crashe|exception|regression)s?(?=\W*$|[,:(]|\ (?:in|on|from|of|for|when
@@ -103,14 +108,18 @@ _TROUBLE = _compile(
 _END = _compile(
     r"""fixe[sd]|(?:resolve|solve|close|unblock|merge|restore|recover|arrive|grant|renew|deliver|answer|approve
             |replace|decide|finish|ship|pass|land|deploy|publish|release|launch|sign)(?:p?e)?d
-        |(?:close|resolve|solve|unblock|passe?)s|gone(?!\ (?:after|when|missing))|over
-        |stable|green|rewritten|works?\ (?:again|now|fine)|starts?\ fine|in\ production
+        |(?:close|resolve|solve|unblock|passe?)s|succeed(?:s|ed)|completed|gone(?!\ (?:after|when|missing))
+        |over|stable|green|rewritten|(?:works?|runs|builds|loads|starts?)\ (?:again|now|fine)|in\ production
         |back\ (?:online|to\ normal|up)|no\ longer
         |(?:is|are)\ (?:back|available|there|done|in\ place|ready)"""
 )
 NOT_YET = _compile(
     r"""until|till|once|when|if|before|unless|should|would|could|might|will|to\ be|needs?|ask\w*
         |wait(?:s|ing|ed)?|blocked|stuck|not|never|no|still|yet|\w+n't"""
+)
+# That the same thing passed at a second try is what makes it flaky.
+_RERUN = _compile(
+    r"re-?r[au]ns?|retry|retries|retried|(?:second|third|next|another)\ (?:run|try|attempt|time)"
 )
 # It stands at most three words before what it denies.
 _DENIED = re.compile(
@@ -121,12 +130,12 @@ _DENIED = re.compile(
 _DENIED_BEHIND = re.compile(
     r"\s*(?:\([^)]*\)\s*)?[:=\u2014-]+\s*(?:none|no(?=\s*(?:$|[,;(]))|nothing|0|n/a|-)\b", re.IGNORECASE
 )
-_HYPOTHETICAL = _compile(
+HYPOTHETICAL = _compile(
     r"if|when|should|would|could|might|may|whether|unless|used\ to|can\ be|who|so\ that|how"
 )
 # Somebody's work on blocks, errors or timeouts: "Implemented blocking", "Added a timeout".
 _WORK = _compile(
-    r"(?!block|fail|crash|stall|halt|park|paus|tim|need|wait|flak|shared|managed|hosted|preempt|diverg)\w+ed|wrote|made|hung|broke|handle|retry"
+    r"(?!block|fail|crash|stall|halt|park|paus|tim|need|wait|flak|shared|managed|hosted|preempt|diverg|focused|unrelated|unrecogni|undefined)\w+ed|wrote|made|hung|broke|handle|retry"
 )
 # “NPM_TOKEN still missing, #26 blocked”: who is blocked is said apart from what is missing.
 _VICTIM = re.compile(
@@ -149,12 +158,14 @@ _LINKS = re.compile(r"[^\w#]*(?:(?:by|on|for|until|because|of|due|to|waiting|sti
 _LAST_CLAUSE = re.compile(r"[,:]\s")
 # CI is short, but what people mean, unless it is only where something happens.
 _ON_CI = re.compile(r"\b(?:on|in) CI\b")
+# `pushToken` is the push token.
+_CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 _TOKEN = re.compile(r"(?<![#\w])(?:[^\W\d][\w./+-]*|\d+[A-Z]\b)")
 # They say how, when and how badly, but not what.
 _FILLER = _compile(
     r"""(?:un)?block\w*|fail\w*|crash\w*|errors?|flaky|hung|held|wait\w*|tim(?:e[ds]?|ing|eouts?)|needs?|keeps?
-        |pass\w*|stuck|again|back|days?|cycles?|down|every\w*|fixed|full|gone|green|no\w*|still|today|yet
-        |missing|red|since|week|works?|first|third|twice|two|runs?|reran|without|during|see|tests?"""
+        |pass\w*|stuck|again|back|days?|cycles?|down|every\w*|fixed|full|gone|green|no(?:t|ne|thing|body|w)?|still|today|yet
+        |missing|red|since|week|works?|first|third|twice|two|runs?|r[ae]n|reran|without|during|see|tests?"""
 )
 
 
@@ -199,14 +210,20 @@ def read_waits(entry: Entry, roles: Collection[str]) -> list[Wait]:
         for match in waits.finditer(text):
             who, whom = known.get((match["who"] or "").lower(), entry.role), known[match["whom"].lower()]
             before = text[: match.start()]
-            if who and who != whom and not _DENIED.search(before) and not _HYPOTHETICAL.search(before):
+            if who and who != whom and not _DENIED.search(before) and not HYPOTHETICAL.search(before):
                 found[who, whom] = Wait(who, whom, entry)
     return list(found.values())
 
 
+def is_work(before: str, sign: str) -> bool:
+    """Say whether a sign of trouble is part of what somebody did: “Handle failed payments”."""
+    return _WORK.match(_PREFIX.sub("", (before.rpartition(",")[2] + sign).lstrip(" :\"'(-"))) is not None
+
+
 def words_of(text: str) -> Words:
     """Return what a text is about: its words without those that only say how and when."""
-    tokens = (token.rstrip("./+-") for token in _TOKEN.findall(_ON_CI.sub(" ", text)))
+    text = _CAMEL.sub(" ", _ON_CI.sub(" ", text))
+    tokens = (token.rstrip("./+-") for token in _TOKEN.findall(text))
     return {
         _fold(token): token
         for token in tokens
@@ -246,7 +263,7 @@ def split_sentences(entry: Entry) -> Iterator[str]:
     """Yield the sentences of an entry, bounded in number and length."""
     for line in (*entry.action.splitlines(), *entry.content[:_READ_CHARACTERS].splitlines()):
         for sentence in _SENTENCE_END.split(" ".join(line.replace("\u2019", "'").split())):
-            if text := sentence.strip(" .!?;")[:_SENTENCE_CHARACTERS]:
+            if text := sentence.strip(" .!?;,")[:_SENTENCE_CHARACTERS]:
                 yield text
 
 
@@ -258,20 +275,20 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
         earlier = text[: end.start()]
         # What is back may be the trouble itself: “timeouts are back”.
         is_relapse = end[0].lower().endswith(" back") and _TROUBLE.search(f"{earlier}:")
-        end = None if is_relapse or NOT_YET.search(earlier) else end
+        is_rerun = end[0].lower() in ("passed", "passes", "green") and _RERUN.search(text)
+        end = None if is_relapse or is_rerun or NOT_YET.search(earlier) else end
     if sign is None:
         return _read_end(text, entry, roles, is_unblocked=False) if end else None
     before = text[: sign.start()]
-    if _HYPOTHETICAL.search(before):
+    if HYPOTHETICAL.search(before):
         return None
     is_denied = bool(_DENIED.search(before) or _DENIED_BEHIND.match(text, sign.end()))
     if end or is_denied:
         report = _read_end(text, entry, roles, is_unblocked=is_denied and blocked is not None)
         # What did not happen in one sentence ends no ticket that only another one names.
-        return report if end else report._replace(words=_words_of_end(text, roles))
-    if _COMMIT.match(text):
-        return None
-    if _WORK.match(_PREFIX.sub("", (before.rpartition(",")[2] + sign[0]).lstrip(" :\"'(-"))):
+        telling = {sign[0].lower(): sign[0]} if _TELLING.fullmatch(sign[0]) else {}
+        return report if end else report._replace(words=_words_of_end(text, roles) | telling)
+    if _COMMIT.match(text) or is_work(before, sign[0]):
         return None
     if blocked:
         return _read_blocker(text, blocked, entry, roles)
@@ -320,11 +337,16 @@ def _read_end(text: str, entry: Entry, roles: Collection[str], *, is_unblocked: 
     words = _words_of_end(text, roles)
     words |= {} if ticket_words(text) else ticket_words(entry.action)
     named = find_references(text).issues or entry.issues
-    clause = text if is_unblocked else next((part for part in text.split(",") if _END.search(part)), text)
+    clause = text if is_unblocked else clause_of_end(text)
     reach: Literal["", "role", "all"] = ""
     if is_unblocked and not named and not words:
         reach = "all" if _EVERYBODY.search(text) else "role"
     return ObstacleReport("ended", entry, words, find_references(clause).issues, named, text, reach)
+
+
+def clause_of_end(text: str) -> str:
+    """Return the clause of a sentence that says that something is over."""
+    return next((part for part in text.split(",") if _END.search(part)), text)
 
 
 def _fold(word: str) -> str:

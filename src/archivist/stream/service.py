@@ -283,9 +283,7 @@ class Stream(BankService):
         narrowed = [asked]
         if numbers:
             reach = asked._replace(tier="" if tier == "stream" else tier)
-            # A number that is said without a word may be a pull request.
-            narrowed = [reach._replace(issue=number) for number in named.issues]
-            narrowed += [reach._replace(pr=number) for number in numbers]
+            narrowed = [reach._replace(issue=number) for number in numbers]
         if len(numbers) > 1:
             each = [self._search_entries(attempt, is_latest_first=True) for attempt in narrowed]
             merged = {hit.entry.id: hit for hits in each for hit in hits}
@@ -303,11 +301,22 @@ class Stream(BankService):
                     attempt,
                     with_reflections=named.is_of_reflections,
                     is_latest_first=bool(numbers) and named.is_of_state,
+                    is_of_state=named.is_of_state,
                 )
-        return found
+        return found if issue is None or named.is_certain else self._with_thread(found, asked)
+
+    def _with_thread(self, found: list[StreamHit], asked: Query) -> list[StreamHit]:
+        """Return hits about an issue with the rest of its thread: whoever names one asks for all of it."""
+        thread = self._search_entries(asked._replace(text=f"#{asked.issue}"), is_latest_first=True)
+        return list({hit.entry.id: hit for hit in (*found, *thread)}.values())[: asked.limit]
 
     def _search_entries(
-        self, asked: Query, *, with_reflections: bool = False, is_latest_first: bool = False
+        self,
+        asked: Query,
+        *,
+        with_reflections: bool = False,
+        is_latest_first: bool = False,
+        is_of_state: bool = False,
     ) -> list[StreamHit]:
         if asked.until_cycle is None:
             # Recency counts from the latest cycle, not from the clock.
@@ -329,6 +338,9 @@ class Stream(BankService):
         elif weights.relevance >= max(weights.recency, weights.importance):
             best = max((each.hit.why.why.total for each in found), default=0.0)
             found = [each for each in found if each.hit.why.why.total >= _FITS_AT_ALL * best]
+            if is_of_state:
+                # Of those that answer nearly as well the latest says how it stands.
+                found.sort(key=lambda each: -each.entry.seq)
             found.sort(key=lambda each: each.hit.why.why.total < _FITS_ALIKE * best)
             reflections = [each for each in reflections if each.hit.why.why.total >= _FITS_AT_ALL * best]
         return (found if with_reflections else [*found, *reflections])[:limit]
@@ -343,10 +355,8 @@ class Stream(BankService):
             role=asked.role,
             min_importance=max(1, round(asked.min_importance * 10)),
         )
-        if asked.issue is not None:
-            inside = [entry for entry in inside if asked.issue in entry.issues]
-        if asked.pr is not None:
-            inside = [entry for entry in inside if asked.pr in entry.prs]
+        for number in (number for number in (asked.issue, asked.pr) if number is not None):
+            inside = [entry for entry in inside if number in (*entry.issues, *entry.prs)]
         # A cycle named by its number asks for all of it; an open range is narrowed by its words alone.
         if first is not None and last is not None:
             seen = {entry.id for _, entry in found}

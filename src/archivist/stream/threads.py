@@ -36,6 +36,7 @@ from archivist.stream.obstacles import (
     split_sentences,
     words_of,
 )
+from archivist.stream.timelines import Timeline, describe_obstacle
 
 # One wait is an ordinary handover, and an issue that was named twice is no thread.
 _LEAST_WAITS = 2
@@ -289,7 +290,11 @@ def describe_wait(waits: Sequence[Wait]) -> str:
 
 
 def period_insight(
-    threads: Sequence[WorkThread], entries: Sequence[Entry], new: Collection[str], sprint: str = ""
+    threads: Sequence[WorkThread],
+    entries: Sequence[Entry],
+    new: Collection[str],
+    sprint: str = "",
+    obstacles: Sequence[Timeline] = (),
 ) -> Insight | None:
     """Return what was finished in a period; of a sprint that ended also what it leaves open.
 
@@ -314,7 +319,7 @@ def period_insight(
     finished = sorted((*(each.done for each in done if each.done), *released), key=lambda entry: entry.seq)
     # The same words twice are one thing.
     finished = list({entry.action: entry for entry in finished}.values())
-    if len(finished) < (1 if sprint else 2):
+    if len(finished) < 2 and not sprint:
         return None
     first, last = inside[0].cycle, inside[-1].cycle
     names = ", ".join(
@@ -322,6 +327,30 @@ def period_insight(
         for entry in finished[-_SHOWN:]
     )
     spans = ", ".join([f"{each.label} {each.span}" for each in done if each.span][-_SHOWN:])
+    title = f"finished in cycles {first} to {last}: {names}"
+    left, quoted = _describe_left(threads, new, obstacles) if sprint else ("", [])
+    if sprint and not finished and not left:
+        return None
+    if sprint:
+        done_work = f"finished: {names}" if names else "nothing is told as finished"
+        title = f"“{shorten(sprint, most=40)}” ended, {done_work}"
+    return make_insight(
+        finished or quoted,
+        shorten(title, most=200),
+        "; ".join(map(quote_entry, finished[-_SHOWN:])) + "." if finished else "",
+        f"Cycles from the first entry to the end: {spans}." if spans else "",
+        left,
+        tags=("finished", "sprint") if sprint else ("finished",),
+        importance=10 if sprint else 9,
+        quoted=quoted,
+        about=("sprint",) if sprint else [each.label for each in done],
+    )
+
+
+def _describe_left(
+    threads: Sequence[WorkThread], new: Collection[str], obstacles: Sequence[Timeline]
+) -> tuple[str, list[Entry]]:
+    """Return what a sprint leaves open: threads without an end, and obstacles that nothing has ended."""
     left = [
         each
         for each in threads
@@ -329,18 +358,8 @@ def period_insight(
         and not _says_end(each.entries[-1])
     ]  # fmt: skip
     left.sort(key=lambda each: -len(each.entries))
-    title = f"finished in cycles {first} to {last}: {names}"
-    if sprint:
-        title = f"“{shorten(sprint, most=40)}” ended, finished: {names}"
-    open_ones = "; ".join(f"{each.label} ({topic_of(each) or 'no subject named'})" for each in left[:_SHOWN])
-    return make_insight(
-        finished,
-        shorten(title, most=200),
-        "; ".join(map(quote_entry, finished[-_SHOWN:])) + ".",
-        f"Cycles from the first entry to the end: {spans}." if spans else "",
-        f"Left open: {open_ones}." if sprint and left else "",
-        tags=("finished", "sprint") if sprint else ("finished",),
-        importance=10 if sprint else 9,
-        quoted=[each.entries[-1] for each in left[:_SHOWN]] if sprint else (),
-        about=("sprint",) if sprint else [each.label for each in done],
-    )
+    unsolved = [each for each in obstacles if not each.is_over][:_SHOWN]
+    named = [f"{each.label} ({topic_of(each) or 'no subject named'})" for each in left[:_SHOWN]]
+    named += [describe_obstacle(each) for each in unsolved]
+    quoted = [each.entries[-1] for each in left[:_SHOWN]] + [each.reports[-1].entry for each in unsolved]
+    return (f"Left open: {'; '.join(named)}." if named else ""), quoted

@@ -7,16 +7,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from archivist.recall.statements import stem_word
 from archivist.records import Entry, EntryType
+from archivist.stream.causes import find_cause
+from archivist.stream.complaints import is_retold, read_complaints
 from archivist.stream.insight_text import (
     Insight,
     RelatedItem,
     cycles_of,
+    format_cycles,
     labels_of,
     make_insight,
     name_related,
     quote_entry,
     quote_report,
+    quote_text,
     roles_of,
     shorten,
     unique_entries,
@@ -27,8 +32,10 @@ from archivist.stream.obstacles import (
     Words,
     are_alike,
     are_surely_alike,
+    clause_of_end,
     common_words,
     read_reports,
+    split_sentences,
     words_of,
 )
 
@@ -38,11 +45,25 @@ STRATEGIC_CYCLES = 3
 _BLOCKED_CYCLES = 2
 _TROUBLED_CYCLES = 3
 _SHOWN_TRIED = 3
+_SHOWN_DETAILS = 2
+_NAME_CHARACTERS = 80
+# A word is rare that at most this share of the entries without trouble have, or two of them.
+_RARE_SHARE, _FEW = 0.1, 2
+# Two reports are of one thing when their entries share so many rare words; fewer where the sentences do.
+_LINKED, _LINKED_BY_SENTENCE = 3, 2
+# What failed now does what it should.
+_POSITIVE = re.compile(
+    r"\b(?:succeed(?:s|ed)|completed|renewed|(?:works?|runs|builds|loads|starts?) (?:again|now|fine))\b",
+    re.IGNORECASE,
+)
+_CLAUSES = re.compile(r"[,:;()]\s|\s[\u2014\u2013-]\s")
+_EXHAUSTED = re.compile(r"\bout of (memory|disk|space|connections|quota)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(?:again|still|once more|is back|are back)\b", re.IGNORECASE)
 _UNDONE = re.compile(r"\b(?:still|not|yet|no|nobody|nothing)\b|n['\u2019]t\b", re.IGNORECASE)
 # A decision that begins so is a rule in the words of those who made it.
 RULE = re.compile(
-    r"(?:from now on|always|never|(?:before|after) (?:every|each|any)|do not|don['\u2019]t|rule:)\b",
+    r"(?:from now on|always|never|(?:before|after) (?:every|each|any)|every|each|do not|don['\u2019]t"
+    r"|rule:)\b",
     re.IGNORECASE,
 )
 
@@ -52,7 +73,8 @@ class Timeline(NamedTuple):
 
     `issues` has the number of what blocks, else of what is blocked. `end` is the report that ends it; where
     it is not `is_over`, it may do so. `began` is the first report of the same thing, also as mere trouble;
-    `relapses` are the ends after which it came back.
+    `relapses` are the ends after which it came back. `stems` are the words of its reports' sentences, each
+    with the share of the reports that have it.
     """
 
     reports: list[ObstacleReport]
@@ -62,6 +84,22 @@ class Timeline(NamedTuple):
     is_over: bool = False
     began: ObstacleReport | None = None
     relapses: tuple[ObstacleReport, ...] = ()
+    stems: dict[str, float] = {}  # noqa: RUF012 - never changed
+
+    @property
+    def is_certain(self) -> bool:
+        """Say whether all reports surely tell of the same thing."""
+        phrases = {report.phrase for report in self.reports}
+        return (len(phrases) == 1 and "" not in phrases) or all(
+            bool(self.issues) or not self.words or are_alike(report.words, self.words)
+            for report in self.reports
+        )
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Say whether a complaint came back word for word."""
+        phrases = [report.phrase for report in self.reports if report.phrase]
+        return len(phrases) > len({*phrases})
 
     @property
     def is_blocker(self) -> bool:
@@ -100,28 +138,33 @@ def find_obstacles(
     With `new` only those of which a new entry, or one of `others`, tells.
     """
     roles = roles_of(entries)
-    reports = [report for entry in entries for report in read_reports(entry, roles)]
+    reports = _read_all(entries, roles)
     known = {entry.id for entry in entries}
     later = [report for entry in others if entry.id not in known for report in read_reports(entry, roles)]
     ends = [report for report in (*reports, *later) if report.sign == "ended"]
     ends.sort(key=lambda end: end.position)
+    rare = _RareWords(entries, reports)
     groups: list[list[ObstacleReport]] = []
     for report in (report for report in reports if report.sign != "ended"):
         home = next((group for group in groups if _is_same_obstacle(report, group)), None)
+        home = home or next((group for group in groups if rare.link(report, group)), None)
         if home is None:
             groups.append(home := [])
         home.append(report)
     found = [_make_timeline(group, ends) for group in groups]
     blockers = [each for each in found if each.is_blocker and len(each.cycles) >= _BLOCKED_CYCLES]
-    rare = [each for each in found if each.is_blocker and len(each.cycles) < _BLOCKED_CYCLES]
+    once = [each for each in found if each.is_blocker and len(each.cycles) < _BLOCKED_CYCLES]
     # What blocks once is one sighting more of the same trouble.
-    troubles = [_make_timeline(_with_sightings(each, rare), ends) for each in found if not each.is_blocker]
+    troubles = [_make_timeline(_with_sightings(each, once), ends) for each in found if not each.is_blocker]
     # Trouble now and then is normal, unless somebody says that it is back, or how it ended.
     troubles = [
         each
         for each in troubles
         if len(each.cycles) >= _TROUBLED_CYCLES
-        or (len(each.cycles) > 1 and (each.is_over or _AGAIN.search(each.reports[-1].said)))
+        or (
+            len(each.cycles) > 1
+            and (each.is_over or each.is_verbatim or _AGAIN.search(each.reports[-1].said))
+        )
     ]
     # Trouble with what blocks is no second obstacle.
     troubles = [each for each in troubles if not any(are_alike(each.words, b.words) for b in blockers)]
@@ -131,6 +174,61 @@ def find_obstacles(
         (each for each in whole if new is None or _is_told_by(each, new, known)),
         key=lambda each: (each.end is not None, not each.is_blocker, -len(each.cycles)),
     )
+
+
+def _read_all(entries: Sequence[Entry], roles: Collection[str]) -> list[ObstacleReport]:
+    """Return all reports in their order; of a sentence that repeats a complaint, the complaint."""
+    reports = [report for entry in entries for report in read_reports(entry, roles)]
+    reports = [each for each in reports if each.sign == "ended" or not is_retold(each.entry)]
+    others = {(each.entry.id, each.place) for each in reports if each.sign != "trouble"}
+    troubled = {(each.entry.id, each.place) for each in reports if each.sign == "trouble"}
+    complaints = {(each.entry.id, each.place): each for each in read_complaints(entries, troubled)}
+    complaints = {spot: each for spot, each in complaints.items() if spot not in others}
+    reports = [each for each in reports if (each.entry.id, each.place) not in complaints]
+    return sorted((*reports, *complaints.values()), key=lambda report: report.position)
+
+
+class _RareWords:
+    """The words that tell entries apart: those that few entries without trouble have."""
+
+    def __init__(self, entries: Sequence[Entry], reports: Sequence[ObstacleReport]) -> None:
+        self._of_entry = {entry.id: stems_of(f"{entry.action}. {entry.content}") for entry in entries}
+        troubled = {report.entry.id for report in reports if report.sign != "ended"}
+        quiet = [stems for name, stems in self._of_entry.items() if name not in troubled]
+        counts = Counter(stem for stems in quiet for stem in stems)
+        self._common = {stem for stem, count in counts.items() if count > max(_FEW, _RARE_SHARE * len(quiet))}
+
+    def link(self, report: ObstacleReport, group: Sequence[ObstacleReport]) -> bool:
+        """Say whether a report of trouble shares rare words with one of a group, over action and content."""
+        return report.sign == "trouble" and any(
+            other.sign == "trouble"
+            and not other.issues
+            and not report.issues
+            and self._are_linked(report, other)
+            for other in group
+        )
+
+    def _are_linked(self, one: ObstacleReport, other: ObstacleReport) -> bool:
+        shared = (self._of_entry[one.entry.id] & self._of_entry[other.entry.id]) - self._common
+        in_sentence = shared & _sentence_stems(one) & _sentence_stems(other)
+        # What ran out is said twice, by its name and by “out of memory”.
+        is_close = len(in_sentence) > 1 and not any(" " in stem for stem in in_sentence)
+        return bool(in_sentence) and len(shared) >= (_LINKED_BY_SENTENCE if is_close else _LINKED)
+
+
+def _sentence_stems(report: ObstacleReport) -> frozenset[str]:
+    sentences = list(split_sentences(report.entry))
+    return stems_of(sentences[report.place] if report.place < len(sentences) else report.said)
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """Return what a text is about by its words' beginnings: a renewal and what was renewed are one."""
+    exhausted = (f"out of {word.lower()}" for word in _EXHAUSTED.findall(text))
+    return frozenset((*(_stem(word) for word in words_of(text)), *exhausted))
+
+
+def _stem(word: str) -> str:
+    return stem_word(word.removesuffix("al") if len(word) > 5 else word)
 
 
 def _is_told_by(timeline: Timeline, new: Collection[str], known: Collection[str]) -> bool:
@@ -153,6 +251,8 @@ def _is_same_obstacle(report: ObstacleReport, group: Sequence[ObstacleReport]) -
     """Say whether a report is about the obstacle of a group: by the issue, else the words or the victim."""
     if report.sign != group[0].sign:
         return False
+    if report.phrase and any(report.phrase == each.phrase for each in group):
+        return True
     if report.sign == "blocked" and (report.issues or group[0].issues):
         return report.issues == group[0].issues
     if report.sign == "trouble" and {*report.issues} & {*group[0].issues}:
@@ -173,21 +273,36 @@ def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) 
     if is_blocker:
         issues = group[0].issues or _main_victim(group)
     else:
-        counts = Counter(issue for report in group for issue in {*report.issues})
-        issues = tuple(i for i, count in counts.most_common(1) if count > 1 and 2 * count >= len(group))
+        named = Counter(issue for report in group for issue in {*report.issues})
+        issues = tuple(i for i, count in named.most_common(1) if count > 1 and 2 * count >= len(group))
     is_named = is_blocker and issues and group[0].issues
     words = {} if is_named else common_words([report.words for report in group])
-    timeline = Timeline(group, words, issues)
+    counts = Counter(stem for report in group for stem in _sentence_stems(report))
+    stems = {stem: count / len(group) for stem, count in counts.items()}
+    timeline = Timeline(group, words, issues, stems=stems)
+    reporting = {report.entry.id for report in group}
     roles = {report.entry.role for report in group if report.entry.role}
     for end in ends:
         if end.position <= group[-1].position:
             continue
-        if _is_end(end, issues, words):
+        is_positive = not is_blocker and end.entry.id not in reporting and _turned_out_well(end, timeline)
+        if _is_end(end, issues, words) or is_positive:
             return timeline._replace(end=end, is_over=True)
         is_of_role = end.reach == "role" and end.entry.role in roles
         if timeline.end is None and (is_of_role or {*issues} & {*end.victims} or {*words} & {*end.words}):
             timeline = timeline._replace(end=end)
     return timeline
+
+
+def _turned_out_well(end: ObstacleReport, timeline: Timeline) -> bool:
+    """Say whether an end tells of what went wrong: two of its words, or its subject and a positive verb."""
+    if end.issues or end.reach:
+        return False
+    clause = clause_of_end(end.said)
+    shared = {stem for stem in stems_of(clause) if timeline.stems.get(stem, 0) >= 0.5}
+    subject = [_stem(word) for word in words_of(clause)][:2]
+    is_subject = any(timeline.stems.get(stem, 0) >= 0.5 for stem in subject)
+    return len(shared) > 1 or (is_subject and _POSITIVE.search(clause) is not None)
 
 
 def _with_beginning(
@@ -207,26 +322,23 @@ def _with_beginning(
     return timeline._replace(began=began, relapses=tuple(relapses))
 
 
-def obstacle_insight(timeline: Timeline, entries: Sequence[Entry], related: Sequence[RelatedItem]) -> Insight:
+def obstacle_insight(
+    timeline: Timeline,
+    entries: Sequence[Entry],
+    related: Sequence[RelatedItem],
+    others: Sequence[Entry] = (),
+) -> Insight:
     """Return what is said of a blocker or a trouble, and how it stands at the end."""
     cluster, cycles, end = (
         unique_entries(report.entry for report in timeline.reports),
         timeline.cycles,
         timeline.end,
     )
-    issues, description = timeline.issues, _describe_obstacle(timeline)
+    issues, description = timeline.issues, describe_obstacle(timeline)
     began, last = timeline.began or timeline.reports[0], cluster[-1]
     ended = f", open since cycle {began.entry.cycle}"
-    latest = max(entry.cycle for entry in entries)
     state = f"Open since cycle {began.entry.cycle}, last told as {quote_report(timeline.reports[-1])}."
-    named = [
-        entry.cycle
-        for entry in entries
-        if {*issues} & {*entry.issues} or are_surely_alike(words_of(entry.action), timeline.words)
-    ]
-    quiet = latest - max((last.cycle, *named))
-    if quiet >= STRATEGIC_CYCLES:
-        state += f" Not named in the {quiet} cycles since: ask whether it is over."
+    state += _describe_silence(timeline, entries, others)
     if end is not None:
         ended = f", {'ended in' if timeline.is_over else 'perhaps over since'} cycle {end.entry.cycle}"
         state = f"{'What ended it' if timeline.is_over else 'What may have ended it'}: {quote_report(end)}."
@@ -245,10 +357,15 @@ def obstacle_insight(timeline: Timeline, entries: Sequence[Entry], related: Sequ
     known = (*cluster, began.entry, *relapses, *(each for each in (end and end.entry, decision) if each))
     told = {entry.id for entry in known}
     tried = [entry for entry in _find_tried(timeline, entries) if entry.id not in told][-_SHOWN_TRIED:]
+    solved = (end.entry, *reversed(tried)) if end is not None else ()
+    cause = next((cause for cause in map(find_cause, solved) if cause), "")
     return make_insight(
         cluster,
         description + ended,
         state,
+        f"Reported in {format_cycles(cycles)}." if not timeline.is_blocker else "",
+        f"Why: “{cause}”." if cause else "",
+        _quote_details(timeline, cause),
         f"It began with {quote_report(began)}." if began.entry.id != last.id else "",
         *(f"It came back after {quote_report(report)}." for report in timeline.relapses[-1:]),
         f"Done about it: {'; '.join(map(quote_entry, tried))}." if tried else "",
@@ -267,14 +384,40 @@ def obstacle_insight(timeline: Timeline, entries: Sequence[Entry], related: Sequ
     )
 
 
-def _describe_obstacle(timeline: Timeline) -> str:
+def _describe_silence(timeline: Timeline, entries: Sequence[Entry], others: Sequence[Entry]) -> str:
+    """Say for how many cycles nobody has named an open obstacle, where no later entry has a word of it."""
+    last = timeline.reports[-1].entry
+    after = [entry for entry in unique_entries((*entries, *others)) if entry.seq > last.seq]
+    quiet = max((entry.cycle for entry in after), default=last.cycle) - last.cycle
+    stems = {stem for stem, share in timeline.stems.items() if share >= 0.5}
+    named = any(
+        {*timeline.issues} & {*entry.issues}
+        or are_surely_alike(words_of(entry.action), timeline.words)
+        or stems & stems_of(f"{entry.action}. {entry.content}")
+        for entry in after
+    )
+    is_silent = quiet >= STRATEGIC_CYCLES and not named
+    return f" Not named in the {quiet} cycles since: ask whether it is over." if is_silent else ""
+
+
+def _quote_details(timeline: Timeline, cause: str) -> str:
+    """Quote what the reports add to their action, the first sentence of each; not what is told otherwise."""
+    told = {cause, *(text for report in timeline.reports for text in (report.said, report.phrase))}
+    added: dict[str, None] = {}
+    for report in (report for report in timeline.reports if report.entry.content):
+        action = " ".join(report.entry.action.split())
+        text = next((text for text in split_sentences(report.entry) if text not in action), "")
+        is_action = report.place == 0 and any(report.said in part for part in (action, report.entry.action))
+        if is_action and text not in told and len(words_of(text)) > 1:
+            added[quote_text(text)] = None
+    return f"Said of it: {'; '.join(f'“{text}”' for text in [*added][-_SHOWN_DETAILS:])}." if added else ""
+
+
+def describe_obstacle(timeline: Timeline) -> str:
     """Name an obstacle and in how many cycles it was reported."""
-    issues, span = timeline.issues, f"in {len(timeline.cycles)} cycles"
+    issues = timeline.issues
+    span = f"in {'' if timeline.is_certain else 'at least '}{len(timeline.cycles)} cycles"
     tickets = [token for token in timeline.words.values() if TICKET.fullmatch(token)]
-    phrase = " ".join(token for token in timeline.words.values() if token not in tickets)
-    if len(phrase.split()) < 2 and not issues and not tickets:
-        phrase = f"{phrase} (“{shorten(timeline.reports[0].said, most=60)}”)"
-    phrase = f"{tickets[0]}{f' ({phrase})' if phrase else ''}" if tickets else phrase
     fits = [
         (len({*each.words} & {*timeline.words}), at, each.said) for at, each in enumerate(timeline.reports)
     ]
@@ -282,10 +425,34 @@ def _describe_obstacle(timeline: Timeline) -> str:
     if timeline.is_blocker and not timeline.reports[0].issues and (issues or tickets):
         name = f"#{issues[0]}" if issues else tickets[0]
         return f"{name} was blocked {span}{f': {shorten(said)}' if said else ''}"
+    phrase = _phrase_of(timeline, tickets)
     if timeline.is_blocker:
-        return f"{f'#{issues[0]}' if issues else f'“{phrase}”'} stood in the way {span}"
+        name = f"#{issues[0]}" if issues else phrase if phrase.startswith("“") else f"“{phrase}”"
+        return f"{name} stood in the way {span}"
+    phrase = f"{tickets[0]}{f' ({phrase})' if phrase else ''}" if tickets else phrase
     number = f" (#{issues[0]})" if issues else ""
     return f"trouble with {phrase}{number} {span}"
+
+
+def _phrase_of(timeline: Timeline, tickets: Sequence[str]) -> str:
+    """Return the shortest phrase of an entry that names an obstacle: loose words say something else."""
+    said = [report.said for report in timeline.reports if report.phrase]
+    if timeline.is_verbatim and said:
+        return f"“{shorten(said[0], most=_NAME_CHARACTERS)}”"
+    words = {word: token for word, token in timeline.words.items() if token not in tickets}
+    phrase = " ".join(words.values())
+    sentences = [text for report in timeline.reports for text in split_sentences(report.entry)]
+    is_real = any(phrase.lower() in text.lower() for text in sentences)
+    if is_real and (len(words) > 1 or timeline.issues or tickets):
+        return phrase
+    clauses = [clause.strip() for text in sentences for clause in _CLAUSES.split(text)]
+    best = max(
+        clauses, key=lambda clause: (len(words_of(clause).keys() & words.keys()), -len(clause)), default=""
+    )
+    quoted = f"“{shorten(best, most=_NAME_CHARACTERS)}”"
+    # A name says more than the clause alone: a12, CI.
+    is_name = len(words) == 1 and (phrase.isupper() or not phrase.isalpha())
+    return f"{phrase} ({quoted})" if is_real and is_name else quoted
 
 
 def _about(timeline: Timeline) -> set[str]:
@@ -310,7 +477,8 @@ def _find_tried(timeline: Timeline, entries: Sequence[Entry]) -> list[Entry]:
     found = []
     for entry in entries:
         is_between = began.entry.seq < entry.seq and (end is None or entry.seq < end.entry.seq)
-        is_alike = are_surely_alike(words_of(entry.action), timeline.words)
+        named = [stem for stem in stems_of(entry.action) if timeline.stems.get(stem, 0) >= 0.5]
+        is_alike = are_surely_alike(words_of(entry.action), timeline.words) or len(named) > 1
         # Who observes that nothing has happened has done nothing about it.
         is_work = entry.type is not EntryType.OBSERVATION and not _UNDONE.search(entry.action)
         if is_between and is_work and (is_alike or {*timeline.issues} & {*entry.issues}):
@@ -321,11 +489,13 @@ def _find_tried(timeline: Timeline, entries: Sequence[Entry]) -> list[Entry]:
 
 def _find_decision(timeline: Timeline, entries: Sequence[Entry]) -> Entry | None:
     """Return the entry in which somebody decided on a rule about an obstacle in so many words."""
-    words = timeline.words.keys()
+    words = {_stem(word) for word in timeline.words}
+    names = words | {stem for stem, share in timeline.stems.items() if share >= 0.5}
     for entry in reversed(entries):
         text = " ".join(entry.action.split())
         if entry.type is EntryType.DECISION and RULE.match(text):
             is_same_issue = bool({*timeline.issues} & {*entry.issues})
-            if is_same_issue or (words and words <= words_of(text).keys()):
+            shared = names & stems_of(text)
+            if is_same_issue or len(shared) > 1 or (shared and 2 * len(shared & words) >= len(words)):
                 return entry
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,9 +15,19 @@ from archivist.clock import system_clock
 from archivist.doctor import Check, check_hook_failures, check_server, failed_check, name_damage
 from archivist.edges.cli import options
 from archivist.edges.cli.group import cli
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, print_answer, say, wrap_text
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    Answer,
+    embed,
+    list_records,
+    note,
+    print_answer,
+    say,
+    wrap_text,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, pluralize
+from archivist.edges.views import ledger_view
 from archivist.errors import (
     ArchivistError,
     BankDamagedError,
@@ -28,8 +39,8 @@ from archivist.errors import (
 from archivist.files import locks
 from archivist.files.git import keep_out_of_git
 from archivist.files.open import list_files
-from archivist.records import Actor
-from archivist.text import on_one_line
+from archivist.records import Actor, ActorKind
+from archivist.text import on_one_line, shorten_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
 
 # The words of the two documents: snake_case, and camelCase.
@@ -187,6 +198,25 @@ def verify(bank: Bank) -> Answer:
     intact = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
     hints = [f"hint: {found.remedy}"] if found.remedy else []
     return Answer(view, "\n".join(found.problems) or intact, hints, code=0 if found.is_whole else 1)
+
+
+@options.bank_command(has_global=True)
+@click.option("--actor", metavar="A", default="", help="Only changes by A: human, agent, agent:NAME.")
+@click.option("--kind", metavar="K", default="", help="Only changes of this kind of record: lesson, block.")
+@click.option("--verb", metavar="V", default="", help="Only this verb: put, accept, deny.")
+@options.since
+@options.limit(most=10_000, default=50)
+def ledger(bank: Bank, /, limit: int, **wanted: Any) -> Answer:
+    """List who changed what and when, the newest first. Of one record: archivist lessons history ID."""
+    entries = bank.ledger.changes_by(**wanted, limit=limit)
+    # To an agent the words of what waits for approval are not there.
+    words = {} if bank.actor.kind is ActorKind.AGENT else bank.ledger.record_words(entries)
+    time = ("Time", lambda entry: f"{entry.time:%Y-%m-%dT%H:%M:%SZ}")
+    what = ("What", lambda entry: shorten_line(words.get(entry.record, ""), 60))
+    empty = "no such change"
+    return list_records(
+        "changes", entries, ledger_view, "seq", time, "actor", "verb", "kind", "record", what, empty=empty
+    )
 
 
 @options.command()

@@ -83,6 +83,7 @@ COMMANDS = {
     "erase": ("banks:erase", "Erase records or a text everywhere, with a receipt."),
     "prune": ("banks:prune", "Delete old runs that no lesson cites."),
     "undo": ("banks:undo", "Undo the last change of a record."),
+    "ledger": ("banks:ledger", "List who changed what and when."),
     "verify": ("banks:verify", "Check the ledger and every record against it."),
     "model": ("model:model", "Allow and try a language model for reflection, and show what it spends."),
     "config": ("config:config", "Show settings and where each comes from; set and unset them."),
@@ -110,7 +111,7 @@ GROUPS = {
     "Workspace": ("workspace",),
     "Upkeep": (
         "init", "trust", "status", "config", "model", "undo", "erase", "prune", "export", "import", "share",
-        "verify", "backup", "restore", "salvage", "store", "completion",
+        "ledger", "verify", "backup", "restore", "salvage", "store", "completion",
     ),
 }  # fmt: skip
 # Words that other programs have for what ours do.

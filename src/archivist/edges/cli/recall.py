@@ -51,17 +51,26 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @options.limit(most=1000, default=10)
 @click.option("--all", "is_all", is_flag=True, help="Up to 1,000 hits, in the order of their times.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
-@click.option("--bank", "banks", metavar="all|NAME,…", default="", help="Search these banks of yours.")
+@click.option(
+    "--bank", "names", metavar="all|NAME,…", multiple=True, help="Search these banks of yours; repeatable."
+)
 @options.is_global
 def recall(
-    session: Session, /, text: str, importance: float, is_all: bool, banks: str, is_global: bool, **asked: Any
+    session: Session,
+    /,
+    text: str,
+    importance: float,
+    is_all: bool,
+    names: tuple[str, ...],
+    is_global: bool,
+    **asked: Any,
 ) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first.
 
     In the folder of a repository, what other repositories met is left out. With --bank
     several banks are searched, and each hit names its own.
     """
-    explain = asked.pop("explain")
+    explain, banks = asked.pop("explain"), ",".join(names)
     if banks and is_global:
         raise click.UsageError("--bank and --global exclude each other")
     if not text.strip():
