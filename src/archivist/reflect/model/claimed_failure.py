@@ -26,7 +26,7 @@ from archivist.reflect.summary import is_check
 
 _SHELL = "bash"
 # What a wrapper, a hook or a service says of a step that failed, while the call itself ends well.
-_PRINTED = lazy_pattern(r"(?m)^\W*FAILED\b|\b(?:script|hook|job|checks?)\b[^\n]{0,40}\bfailed\b")
+_PRINTED = lazy_pattern(r"(?m)^[^\w\n]{0,20}FAILED\b|\b(?:script|hook|job|checks?)\b[^\n]{0,40}\bfailed\b")
 # What a program printed, and nobody types.
 _PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?:Uncaught|fatal:|panic:)")
 
