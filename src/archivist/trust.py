@@ -563,7 +563,7 @@ def _locked_home() -> Iterator[Path]:
         raise BankError("there is no home folder to note which banks are yours", hint=hint)
     if not os.access(home, os.W_OK):
         try:
-            home.mkdir(mode=0o700, parents=True)
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             raise BankError(f"{str(home)!r} cannot be written", hint=hint) from None
     with lock_folder(home):

@@ -321,6 +321,8 @@ def period_insight(
     finished = list({entry.action: entry for entry in finished}.values())
     if len(finished) < 2 and not sprint:
         return None
+    if not inside:
+        return None
     first, last = inside[0].cycle, inside[-1].cycle
     names = ", ".join(
         " and ".join(shown[entry.id]) if entry.id in shown else f"“{shorten(entry.action, most=40)}”"
