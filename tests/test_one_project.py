@@ -30,7 +30,7 @@ def app(tmp_path: Path, archivist: Command) -> Path:
 
 
 def _projects(archivist: Command, folder: Path) -> set[str]:
-    found = json.loads(archivist("episodes", "list", "--json", cwd=folder).out)
+    found = json.loads(archivist("episodes", "list", "--repo", "*", "--json", cwd=folder).out)
     return {run["project"] for run in found["episodes"]}
 
 
@@ -53,6 +53,36 @@ def test_worktrees_clones_and_clients_give_one_name(
     archivist("reflect", cwd=app)
     for folder in (app, tmp_path / "tree"):
         assert _REMEDY in archivist("brief", "--task", "Test the kiln", cwd=folder).out
+
+
+@pytest.mark.parametrize("first", ["with its remote", "without"])
+def test_logs_of_one_folder_that_is_gone_are_one_project_whether_or_not_they_name_the_remote(
+    archivist: Command, home: Path, tmp_path: Path, first: str
+) -> None:
+    here, gone = make_repository(tmp_path / "bank"), Path("/gone/code/kiln")
+    archivist("init", cwd=here)
+    logs = [
+        client_homes.codex(home, gone, 0, REMOTE),
+        client_homes.claude_code(home, gone, 1),
+        client_homes.claude_code(home, Path("/gone/container/kiln"), 2),
+    ]
+    for log in logs if first == "with its remote" else reversed(logs):
+        archivist("capture", str(log), cwd=here)
+    assert len(_projects(archivist, here)) == 1
+    archivist("reflect", cwd=here)
+    assert _REMEDY in archivist("brief", cwd=here).out
+
+
+def test_two_remotes_or_names_that_had_one_folder_are_two_projects(
+    archivist: Command, home: Path, tmp_path: Path
+) -> None:
+    here, gone = make_repository(tmp_path / "bank"), Path("/gone/code/kiln")
+    archivist("init", cwd=here)
+    for number, remote in enumerate(
+        (REMOTE, "https://example.com/other/kiln.git", "https://example.com/a/glaze")
+    ):
+        archivist("capture", str(client_homes.codex(home, gone, number, remote)), cwd=here)
+    assert len(_projects(archivist, here)) == 3
 
 
 def test_a_run_that_was_made_in_a_worktree_that_is_gone_still_tells_its_repository(

@@ -78,6 +78,8 @@ _VENDORS = (
 REMOTE = "remote"
 # A name is judged by its latest runs: older ones may be of a repository that had the name before.
 _LATEST_RUNS = 20
+# A run in a folder that is gone is compared with so many of the projects that are called alike.
+_MOST_COMPARED = 200
 # A repository without a known name is compared with these runs of every project.
 _RUNS_OF_EACH_PROJECT = 3
 # `repo`, `owner/repo`, and one folder more; longer names are paths.
@@ -310,6 +312,7 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
     Logs name a repository after the folder or the remote: such a name only says where the run was made. Any
     other counts, unless it is another repository's. A folder that is not here was the bank's own repository,
     in a container or a clone, if the remote has the same address; `owner/repo` counts if a log says no more.
+    Where the bank's own repository has no remote, `owner/repo` and `repo` are one unless something tells.
     A folder that is gone from another repository was that one's, whatever the log says.
     """
     if not is_folder(folder):
@@ -319,6 +322,8 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
         same = (remote, own.address) if remote else (name.lower(), own.remote_name.lower())
         if own.address and same[0] == same[1]:
             return project_at(reader, root, root)
+        if not own.address and (filed := _known_alike(reader, name, folder, remote)):
+            return filed
         if not remote:
             return name
         owned = _is_owned(reader, name, Repository(folder, "", remote), root)
@@ -331,6 +336,33 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
     is_derived = is_inside and (bool(remote) or name in derived)
     is_another = name and _is_owned(reader, name, repository, root) is False
     return project_at(reader, folder, root) if is_derived or is_another else name
+
+
+def _known_alike(reader: Reader, name: str, folder: Path, remote: str) -> str:
+    """Return the project, called alike but for its owner, that a run in a folder that is gone can be of.
+
+    Some clients note the remote, others the folder alone. Two remotes are two repositories. Without the same
+    folder it must be the only one, and a remote joins none of which a folder is still there.
+    """
+    last, found = name.rpartition("/")[2].lower(), []
+    alike = [other for other in run_projects(reader) if last and other.rpartition("/")[2].lower() == last]
+    for project in alike:
+        rows = reader.select_fields(
+            "episode",
+            ("extra",),
+            equals("project", project),
+            _BELIEVED_RUN,
+            order=("-finished",),
+            limit=_MOST_COMPARED,
+        )
+        noted = [json.loads(extra) for (extra,) in rows]
+        remotes = {run[REMOTE] for run in noted if run.get(REMOTE)}
+        is_here = any(run.get("cwd") == as_text(folder) for run in noted)
+        is_gone = not any(is_folder(Path(str(run.get("cwd") or ""))) for run in noted)
+        is_likely = is_here or (len(alike) == 1 and (not remote or (is_gone and not remotes)))
+        if is_likely and not (remote and remotes - {remote}):
+            found.append((is_here, bool(remotes), project))
+    return max(found, default=(False, False, ""))[2]
 
 
 def names_of(reader: Reader, project: str) -> tuple[str, ...]:

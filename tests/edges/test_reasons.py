@@ -83,6 +83,19 @@ def test_lessons_of_another_project_are_named_with_the_option(
     assert re.fullmatch(wanted, reason)
 
 
+def test_lessons_of_another_project_are_named_beside_what_works_here(
+    archivist: Command, app: Path, home: Path
+) -> None:
+    _learn(archivist, app, home, "--repo", "openagents")
+    calls = (("pnpm test:kiln", "12 checks passed", 0),)
+    for number in (5, 6, 7):
+        archivist("capture", str(client_homes.claude_code(home, app, number, calls)), cwd=app)
+    archivist("reflect", "--pending", cwd=app)
+    told, reason = _look(app, "brief")
+    assert "pnpm test:kiln" in told
+    assert re.match(r"no lessons to tell: \d lessons?, all of openagents; this folder is my-app: ", reason)
+
+
 def test_a_task_that_names_the_repository_means_it(archivist: Command, app: Path, home: Path) -> None:
     _learn(archivist, app, home, "--repo", "acme/openagents")
     git(app, "init", "-q", str(app / "sub-app"))

@@ -145,14 +145,15 @@ def _check_usage(
 
 
 def say_what_is_missing(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
-    """Count what was withheld, and say on stderr why nothing was printed, if nothing was."""
+    """Count what was withheld, and say on stderr why nothing, or no lesson, was printed."""
     for count in (rendered.count_stale(), rendered.count_crowded()) if rendered is not None else ():
         if count:
             note(count)
-    if rendered is not None and rendered.text:
+    if rendered is not None and rendered.chosen:
         return
     if bank is not None:
-        note(f"nothing to tell: {bank.briefs.explain_empty(rendered, *request)}")
+        missing = "no lessons to tell" if rendered is not None and rendered.text else "nothing to tell"
+        note(f"{missing}: {bank.briefs.explain_empty(rendered, *request)}")
     else:
         note(f"nothing to tell: {_NO_BANK}")
 
