@@ -11,11 +11,11 @@ _STEERING = lazy_pattern(
 )
 # By these a line can be made to read as something else than what it says.
 _TURNING = lazy_pattern("[\u202a-\u202e\u2066-\u2069]")
-# What stands in a text and is not seen in it: control characters, turning marks, joiners, soft hyphens, and
-# the selectors of variants behind plain letters.
+# What stands in a text and is not seen in it: control characters, turning marks, joiners, soft hyphens, the
+# selectors of variants behind plain letters, and what looks like a space or a line end and is part of a word.
 _UNSEEN = lazy_pattern(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\u115f\u1160\u3164\uffa0\U000e0000-\U000e01ef]|(?<=[!-~])[\ufe00-\ufe0f](?!\u20e3)"
+    "\u00a0\u1680\u2000-\u200a\u2028\u2029\u205f\u3000\u115f\u1160\u3164\uffa0\U000e0000-\U000e01ef]|(?<=[!-~])[\ufe00-\ufe0f](?!\u20e3)"
 )
 # What a line of output cannot hold.
 _NOT_IN_NAMES = lazy_pattern("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

@@ -13,7 +13,7 @@ from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
 from archivist.reading.evasions import is_evasion, only_shows
 from archivist.reading.failures import Failure
-from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, refuses
+from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, is_unsure, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.programs import LOOKS, SHELLS
 from archivist.reading.refutations import NEAR, is_refuted
@@ -117,12 +117,19 @@ def _as_it_ran(cure: Cure) -> Cure | None:
     """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
     if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
         return cure
+    if any(is_unsure(act) or _reads_input(act) for act in cure.acts):
+        return None
     risky = next((text for act in cure.acts if text_risk(text := act.event.text.strip())), "")
     if risky:
         return replace(cure, remedy=cure.remedy._replace(text=risky))
     is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
     # A here-document on one line is another command.
     return cure if is_true and "<<" not in cure.remedy.text else None
+
+
+def _reads_input(act: ToolCall) -> bool:
+    """Say whether a call was given a text that a remedy cannot show."""
+    return any("<<" in redirect.operator for step in act.steps for redirect in step.redirects)
 
 
 def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:

@@ -83,7 +83,7 @@ _KNOWN_VARIABLES = {"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}  # noqa: S108 - t
 _PATH = lazy_pattern(r"[^\s\"'`(){}\[\]<>|&;,:=#*?!\\]+")
 # Where this leads depends on the steps before it.
 _GOES_UP = lazy_pattern(r"(?:^|[;&(]) ?(?:cd|pushd) \.\.(?=\s|;|\Z)")
-_GLUED = lazy_pattern(r"\A-[A-Za-z](?=[./~])")
+_GLUED = lazy_pattern(r"\A(?:-[A-Za-z]|[^\w./~-]+)(?=[./~])|[^\w./~-](?=\.\./|~/|\.\.\Z)|[@%^](?=/)")
 # Tools that read from or write to a shell that another call has opened, wherever that one went.
 _OTHER_SHELL = frozenset(("bashoutput", "taskoutput", "write_stdin", "read_bash", "write_bash", "killshell"))
 _ENTERING_FLAGS = lazy_pattern(r"-[A-Za-z]{0,8}C")
@@ -236,7 +236,7 @@ def named_paths(event: Event, folder: str) -> Iterator[str]:
         return
     known = _COMPUTED.sub(lambda found: _computed_folder(found, line), line)
     # Where `cd ..` leads depends on the steps before it, which `paths_entered` follows.
-    words = (_GLUED.sub("", word) for word in _PATH.findall(_GOES_UP.sub("", known)))
+    words = (part for word in _PATH.findall(_GOES_UP.sub("", known)) for part in _GLUED.split(word))
     for path in islice((word for word in words if "/" in word or word in _ABOVE_OR_HOME), _MOST_PATHS):
         if _SHELLS_OWN in path or (path[0] == "~" and (".." in path or path[1:2] not in ("", "/"))):
             yield _UNKNOWN

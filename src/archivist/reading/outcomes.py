@@ -122,9 +122,9 @@ def has_worked(act: ToolCall) -> bool:
     """Say whether a call did what was asked: it did not fail, did not refuse, and its status is its own.
 
     Behind a pipe the status is that of the filter, and before a semicolon it is lost: then the output must
-    speak of success.
+    speak of success. Of a line with branches nobody knows which of its steps ran.
     """
-    if act.has_failed:
+    if act.has_failed or is_unsure(act):
         return False
     output = clean_output(act.event.output).strip()
     if refuses(output) or any(not _GIVING_UP.isdisjoint(step.flags) for step in act.steps):
@@ -139,6 +139,11 @@ def has_worked(act: ToolCall) -> bool:
     return has_own_status(act) or _says_success(act.steps, act.main, output)
 
 
+def is_unsure(act: ToolCall) -> bool:
+    """Say whether the line of a call does not show which of its steps ran and ended well."""
+    return any(step.is_unsure for step in act.steps)
+
+
 def sums_up_success(act: ToolCall) -> bool:
     """Say whether a call succeeded by its own status, and says so."""
     return has_own_status(act) and bool(_SUMS_UP.search(act.event.output[-_LONGEST_OUTPUT:]))
@@ -148,7 +153,7 @@ def has_step_worked(act: ToolCall, step: Step | None) -> bool:
     """Say whether one step of a line did what was asked. The status of a line is that of its last step."""
     if step is None or step is act.main:
         return has_worked(act)
-    if act.has_failed or step not in act.steps:
+    if act.has_failed or is_unsure(act) or step not in act.steps:
         return False
     after = act.steps[act.steps.index(step) + 1 :]
     is_chained = all(each.operator == "&&" or each.is_filter for each in after)

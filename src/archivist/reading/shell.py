@@ -46,6 +46,15 @@ _VALUED_FLAGS = frozenset((
 # A program that lies in the project, without the ending of a script that anybody may have written for once.
 _OWN_PROGRAM = lazy_pattern(r"\./(?:(?:scripts?|bin|tools?)/)?[\w-]+|(?:scripts?|bin|tools?)/[\w-]+")
 _TASK = lazy_pattern(r"[a-z][a-z-]{1,19}")
+# A function's body runs when it is called, if ever.
+_DEFINES = lazy_pattern(r"[\w-]\s?\(\)\s?\{")
+# Operators next to a step that may not have run, or whose status is lost.
+_BRANCHES = frozenset(("||", "&"))
+# Words that begin a branch, a loop or its end, turn a status round, or end the line before its end.
+_CONTROLS = frozenset((
+    "!", "if", "then", "elif", "else", "while", "until", "for", "select", "case", "do", "function", "coproc",
+    "exit", "return", "break", "continue", "trap", "exec",
+))  # fmt: skip
 
 
 class Word(NamedTuple):
@@ -70,7 +79,8 @@ class Redirect(NamedTuple):
 class Step(NamedTuple):
     """One program call of a command line.
 
-    `operator` is what stands before it. `is_filter` says that it only filters the output of the step before.
+    `operator` is what stands before it. `is_filter` says that it only filters the output of the step before,
+    `is_unsure` that a line that ended well does not show that all its steps ran and ended well.
     """
 
     text: str
@@ -85,6 +95,7 @@ class Step(NamedTuple):
     redirects: tuple[Redirect, ...] = ()
     bodies: tuple[str, ...] = ()
     is_filter: bool = False
+    is_unsure: bool = False
 
     @property
     def name(self) -> str:
@@ -100,7 +111,9 @@ class Step(NamedTuple):
 @lru_cache(maxsize=64)
 def parse(command: str) -> tuple[Step, ...]:
     """Return the steps of a command line in order. Never raises."""
-    return tuple(_parse(command, 0))
+    steps = _parse(command, 0)
+    is_unsure = any(step.is_unsure for step in steps) or _DEFINES.search(command) is not None
+    return tuple(step._replace(is_unsure=True) for step in steps) if is_unsure else tuple(steps)
 
 
 def _parse(command: str, depth: int) -> list[Step]:
@@ -115,19 +128,23 @@ def _parse(command: str, depth: int) -> list[Step]:
         if is_script and "".join(step.arguments[:1]):
             # The script of `bash -c '...'` is read in its place.
             nested = _parse(step.arguments[0], depth + 1)
-            steps += [nested[0]._replace(operator=step.operator), *nested[1:]] if nested else []
+            if nested:
+                first = nested[0]
+                is_unsure = step.is_unsure or first.is_unsure
+                steps += [first._replace(operator=step.operator, is_unsure=is_unsure), *nested[1:]]
         elif step.program or step.assignments or step.redirects:
             steps.append(step)
     return steps
 
 
 class _SimpleCommand:
-    """One simple command: the operator before it, its words, redirections and here-document bodies."""
+    """One simple command: the operators before and after it, its words, redirections and here-documents."""
 
-    __slots__ = ("bodies", "end", "operator", "redirects", "start", "words")
+    __slots__ = ("after", "bodies", "end", "operator", "redirects", "start", "words")
 
     def __init__(self, operator: str = "", start: int = 0) -> None:
         self.operator = operator
+        self.after = ""
         self.start = start
         self.end = 0
         self.words: list[Word] = []
@@ -166,6 +183,7 @@ class _Scanner:
 
     def _end_command(self, operator: str, at: int) -> None:
         if self.current.words or self.current.redirects:
+            self.current.after = operator
             self.found.append(self.current)
             self.current = _SimpleCommand(operator, at)
         elif operator:
@@ -267,6 +285,8 @@ def _make_step(simple: _SimpleCommand, command: str) -> Step:
         redirects=tuple(simple.redirects),
         bodies=tuple(simple.bodies),
         is_filter=simple.operator == "|" and program in programs.FILTERS,
+        is_unsure=not _BRANCHES.isdisjoint((simple.operator, simple.after))
+        or any(word.raw in _CONTROLS for word in words[: assigned + 1]),
     )
 
 

@@ -305,8 +305,10 @@ def _has_worked(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> b
         return None
     if failure is None:
         # An error without a failure is the user's refusal, or the answer of a filter.
-        is_unsure = event.is_error or (purpose != "run" and _IN_BACKGROUND.search(event.output[:300]))
-        return None if is_unsure else True
+        is_shown = not step.is_unsure or (is_first and _passed_tests(event.output) > 0)
+        is_told = is_shown and not event.is_error
+        is_running = purpose != "run" and _IN_BACKGROUND.search(event.output[:300])
+        return True if is_told and not is_running else None
     if not is_first:
         return None
     is_without_itself = failure.kind is K.MISSING_MODULE and step.program == f"python -m {failure.subject}"

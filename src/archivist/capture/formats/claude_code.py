@@ -363,9 +363,11 @@ def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> C
         extra["chain"] = told["agentId"]
     duration_ms = as_float(told.get("durationMs")) or as_float(told.get("totalDurationMs"))
     duration_s = None if duration_ms is None else duration_ms / 1000
+    if "backgroundTaskId" in told or (tool == "Bash" and content.startswith("Command running in background")):
+        extra["running"] = True
     # The client marks every exit but zero as an error, so a foreground command without the mark exited 0.
-    is_plain_shell = tool == "Bash" and not ({"backgroundTaskId", "returnCodeInterpretation"} & told.keys())
-    exited_well = is_plain_shell and not is_error and not content.startswith("Command running in background")
+    is_plain_shell = tool == "Bash" and "returnCodeInterpretation" not in told and "running" not in extra
+    exited_well = is_plain_shell and not is_error
     if not is_error:
         # An output may itself begin like an error's frame; only an error has one.
         return CallOutcome(content, 0 if exited_well else None, duration_s=duration_s, extra=extra)
