@@ -57,6 +57,21 @@ def test_a_shared_bank_keeps_a_lookalike_apart(
     assert _REMEDY in archivist("brief", "--task", "Test the kiln", cwd=again).out
 
 
+def test_a_link_to_the_settings_of_another_repository_makes_no_clone_of_it(
+    archivist: Command, home: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "shared"
+    mine, other = make_repository(work / "mine", OURS), make_repository(work / "other", THEIRS)
+    archivist("init", cwd=work)
+    (other / ".git" / "config").unlink()
+    (other / ".git" / "config").symlink_to(mine / ".git" / "config")
+    for number in range(2):
+        archivist("capture", str(client_homes.codex(home, mine, number, OURS)), cwd=work)
+    archivist("reflect", cwd=work)
+    assert _REMEDY in archivist("brief", cwd=mine).out
+    assert _REMEDY not in archivist("brief", cwd=other).out
+
+
 def test_a_lookalike_that_is_gone_teaches_nothing(archivist: Command, home: Path, tmp_path: Path) -> None:
     work = tmp_path / "shared"
     mine = make_repository(work / "mine", OURS)

@@ -68,3 +68,18 @@ def test_a_pulled_setting_lowers_nothing_that_the_user_raised(archivist: Command
     answer = archivist("hook", "claude-code", "session-start", stdin=said).out
     assert [rule for rule in rules if rule[:200] not in answer] == []
     assert archivist("config", "brief.budget_tokens").out == "2000\n"
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize(
+    "key", ["resources", "learnings", "hot", "transcripts", "plans", "overview", "roots"]
+)
+def test_a_folder_name_with_a_nul_is_refused_with_its_key(
+    archivist: Command, project: Path, key: str
+) -> None:
+    archivist("init")
+    file = project / ".archivist" / "config.toml"
+    file.write_text(f'[workspace]\n{key} = "a\\u0000b"\n')
+    for words in (("workspace", "lint"), ("workspace", "hot"), ("brief",)):
+        done = archivist(*words)
+        assert (done.code, f"workspace.{key}: holds control characters" in done.err) == (4, True), done.err

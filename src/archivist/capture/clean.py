@@ -83,6 +83,9 @@ V = TypeVar("V")
 _REMEMBERED_CHARACTERS = 128
 _MAX_REMEMBERED = 10_000
 _WITHOUT_TEXT = frozenset((int, float, bool, NoneType, datetime))
+# No client nests values so deep. Comparing and writing deeper ones ended a folder's capture in an error.
+_DEEPEST = 64
+_TOO_DEEP = "(nested too deep)"
 
 
 class Cleaner:
@@ -92,10 +95,11 @@ class Cleaner:
         self.secrets: Counter[str] = Counter()
         self._clean_texts: set[str] = set()
 
-    def clean(self, value: V) -> V:
+    def clean(self, value: V, level: int = 0) -> V:
         """Return a record or value with every text in it cleaned; the same object when nothing changed.
 
-        Every field of a record is walked, so that a new field cannot be forgotten.
+        Every field of a record is walked, so that a new field cannot be forgotten. What is nested too deep in
+        it is left out.
         """
         result: Any = value
         kind: Any = type(value)
@@ -112,24 +116,28 @@ class Cleaner:
                 and (after := self.clean(item)) is not item
             }
             result = replace(result, **changed) if changed else value
+        elif level == _DEEPEST and kind in (dict, list, tuple):
+            result = _TOO_DEEP
         elif kind is dict:
-            cleaned = {self.clean(key): self._clean_item(key, item) for key, item in result.items()}
+            cleaned = {
+                self.clean(key): self._clean_item(key, item, level + 1) for key, item in result.items()
+            }
             result = cleaned if cleaned != value else value
         elif kind in (list, tuple) and result:
-            items = [self.clean(item) for item in result]
+            items = [self.clean(item, level + 1) for item in result]
             if any(after is not before for after, before in zip(items, result, strict=True)):
                 result = tuple(items) if kind is tuple else items
         clean: V = result
         return clean
 
-    def _clean_item(self, name: object, item: Any) -> Any:
+    def _clean_item(self, name: object, item: Any, level: int) -> Any:
         """Return the value of a name, cleaned: the name alone can say that it is a secret, as `password`."""
         if type(item) is str and type(name) is str and _may_name_secret(name):
             both = f"{name}={item}"
             cleaned = self.text(both)
             if cleaned != both and cleaned.startswith(f"{name}="):
                 return cleaned.removeprefix(f"{name}=")
-        return self.clean(item)
+        return self.clean(item, level)
 
     def text(self, text: str) -> str:
         """Return one text, cleaned; the same object when there was nothing to clean."""

@@ -414,6 +414,8 @@ def _check_text(key: str, value: str, shown: str) -> str:
     """Return a text that is valid for its key. A text that may be a secret is refused without showing it."""
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise ConfigError(f"{shown}: not UTF-8 text")
+    if any(letter < " " or letter == "\x7f" for letter in value):
+        raise ConfigError(f"{shown}: holds control characters")
     if key in ("recall.endpoint_key_variable", "model.key_variable") and value and not value.isidentifier():
         raise ConfigError(f"{shown}: expected the name of a variable", hint="the key itself is never written")
     if key == "recall.embedder" and not re.fullmatch(r"static|none|onnx:.+|endpoint:https?://.+", value):

@@ -35,7 +35,7 @@ _ENVIRONMENT = {
     "GIT_PAGER": "cat",
     "LC_ALL": "C",
 }
-_TIMEOUT_S = 10.0
+_TIMEOUT_S = 5.0
 # Where git did not answer, and when: a pipe that its settings include keeps it waiting for ever.
 _SILENT: dict[str, float] = {}
 _ASK_AGAIN_S = 60.0

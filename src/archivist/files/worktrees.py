@@ -283,9 +283,12 @@ def _trusted_git_dir(repository: Path) -> Path | None:
 
 def _read_settings(own: Path | None) -> Iterator[tuple[str, str, str]]:
     """Yield section, key and value of git's settings, as they stand; what git would quote is not unquoted."""
+    # An archive could link to the settings of another repository, and be taken for a clone of it.
+    if own is None or (own / "config").is_symlink():
+        return
     section = ""
     # Only what git takes for the end of a line, or for a space, is one: an address can hold the others.
-    for line in read_small_text(own / "config").split("\n") if own is not None else ():
+    for line in read_small_text(own / "config").split("\n"):
         words = line.strip(" \t\r")
         if words.startswith("["):
             section = words
