@@ -4,6 +4,7 @@ A row names a word that the text must hold, which is looked for first: most text
 """
 
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
@@ -13,7 +14,9 @@ from archivist.cold_start import lazy_pattern
 # How far before a flag on its line the program may stand that it belongs to.
 _FLAG_REACH: Final = 200
 # What every place of a secret holds; an id, a name or a path holds none of them.
-_PLACE: Final = lazy_pattern(r"[ \n=:$]")
+_PLACE: Final = lazy_pattern(r"[ \t\n=:$]")
+
+_SHORTEST_KEY: Final = 32
 
 _LINE: Final = rules.LINE_END
 _MARK: Final = rules.QUOTE_MARK
@@ -163,6 +166,11 @@ def _is_hash(value: str) -> bool:
     return value.startswith("$")
 
 
+def _is_key_text(value: str) -> bool:
+    """Say that a private key is one wherever it begins as one."""
+    return len(value) > _SHORTEST_KEY
+
+
 def _is_form(value: str) -> bool:
     """Say that a vendor's form is one unless somebody drew it: one character over and over."""
     return len(set(value)) > 10 and any(map(str.isdigit, value))
@@ -180,6 +188,17 @@ def _place(word: str, is_secret: Callable[[str], bool], pattern: str) -> _Place:
     return _Place(word, is_secret, lazy_pattern(pattern))
 
 
+# What stands between the end of a name and a value of any setting, table or pair of fields.
+_APART: Final = (
+    rf"(?:{_MARK}|`)?(?:[ \t]{{0,4}}[:|=][ \t]{{0,16}}|[ \t]{{1,40}}"
+    rf"|,?\s{{1,60}}(?:{_MARK})?{_VALUE_NAME}(?:{_MARK})?\s{{0,8}}:\s{{0,8}})(?:{_MARK})?"
+    r"(?P<value>[^\s\"'\\`<>$|,;][^\s\"'\\`<>|,;]{9,511})"
+)
+# The beginning of a private key, as base64 writes it, for each kind of key.
+_PEM_IN_BASE64: Final = "|".join(
+    b64encode(f"-----BEGIN {kind}PRIVATE KEY---".encode()).decode()[:32].rstrip("=")
+    for kind in ("RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ", "")
+)
 # A pattern that begins with its word costs little where the word is common.
 _PLACES: Final[tuple[_Place, ...]] = (
     # Settings by a command.
@@ -282,9 +301,34 @@ _PLACES: Final[tuple[_Place, ...]] = (
         _is_placed_secret,
         rf"(?i:define)\([ \t]{{0,4}}[\"'](?i:\w{{0,40}}passw(?:or)?d)[\"'][ \t]{{0,4}},[ \t]{{0,4}}{_QUOTED}",
     ),
+    # Names that end in a short word, wherever they stand; keys of tables and caches open nothing.
+    _place("_pass", rules.is_drawn_value, rf"_(?:PASS|pass){_APART}"),
+    _place(
+        "_key",
+        rules.is_drawn_value,
+        r"_KEY(?<!PUBLIC_KEY)(?<!CACHE_KEY)(?<!PRIMARY_KEY)(?<!FOREIGN_KEY)(?<!ANON_KEY)(?<!PUBLISHABLE_KEY)"
+        rf"(?<!SORT_KEY)(?<!PARTITION_KEY)(?<!IDEMPOTENCY_KEY){_APART}",
+    ),
+    _place(
+        "pass",
+        rules.is_drawn_value,
+        r"(?i:pass)(?<=[a-z][.\-](?i:pass))[ \t]{0,4}[=:][ \t]{0,4}(?P<value>[^\s\"'\\`<>$|,;]{10,512})",
+    ),
+    _place("securestring", _is_placed_secret, rf"SecureString{_MARK},\s{{1,40}}{_VALUE_PAIR}"),
+    _place(
+        "kty",
+        rules.is_drawn_value,
+        r"kty[^{}]{1,400}?[\"']d[\"']\s{0,4}:\s{0,4}[\"'](?P<value>[\w\-]{16,1024})",
+    ),
+    _place(
+        "private-lines",
+        _is_key_text,
+        r"Private-Lines: \d{1,4}(?:\r?\n|\\n)(?P<value>(?:[\w+/=]{1,64}(?:\s|\\n)){1,99})",
+    ),
     _place(".login(", _is_typed_secret, rf"\.login\([ \t\n]{{0,8}}[^()\n,]{{1,120}},[ \t\n]{{0,8}}{_QUOTED}"),
 )
 _FORMS: Final[tuple[_Place, ...]] = (
+    _place("ls0tls1crudjti", _is_key_text, rf"(?P<value>(?:{_PEM_IN_BASE64})[A-Za-z0-9+/=]{{0,16384}})"),
     _place("dapi", _is_form, r"(?P<value>dapi(?<![\w\-]dapi)[0-9a-f]{32}(?:-\d{1,2})?)(?![\w])"),
     _place("cio", rules.is_random, r"(?P<value>cio(?<![\w\-]cio)[A-Za-z0-9]{32})(?!\w)"),
     _place("1//0", _is_form, r"(?P<value>1//0(?<![\w/:]1//0)[\w\-]{40,200})(?![\w\-])"),
