@@ -39,7 +39,7 @@ from archivist.edges.cli.wording import approval_notes, name_problem, pluralize,
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain, changes
 from archivist.edges.install.changes import NO_LOCAL_SERVER, SETUP_FILE, ClientPlan, SetupRecord
-from archivist.edges.install.clients import SHARED_BY_WORKTREES, WITHOUT_HOOKS, InstallLocation
+from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation
 from archivist.errors import AccessError, ArchivistError, InputError, UntrustedBankError
 from archivist.files import hook_log
 from archivist.files.git import remove_bank_exclusion
@@ -130,7 +130,7 @@ def _set_up(
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
     logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
-    plans, remarks, refused = _plan_clients(checkout, {log.client for log in logs}, user=user)
+    plans, remarks, refused = _plan_clients(checkout, user=user)
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
@@ -368,9 +368,7 @@ def _tell_lessons(bank: Bank, brief: RenderedBrief, view: dict[str, Any], tell: 
         tell(f"          {proposals} for core memory to decide on: archivist proposals list")
 
 
-def _plan_clients(
-    checkout: Path, logged: set[str], *, user: bool
-) -> tuple[list[ClientPlan], list[str], list[str]]:
+def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list[str], list[str]]:
     """Return what would be written for each client that is used here, remarks, and which are left out."""
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
@@ -397,12 +395,6 @@ def _plan_clients(
         if len(worktrees_of(checkout)) > 1 and not user and client not in SHARED_BY_WORKTREES:
             also = "in each worktree archivist setup, or once archivist setup --user"
             remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
-    remarks += [
-        f"{client} is learnt from, and told on request only: archivist brief, or by MCP: archivist install"
-        f" {client} says how"
-        for client in WITHOUT_HOOKS
-        if client in logged
-    ]
     return plans, remarks, refused
 
 
