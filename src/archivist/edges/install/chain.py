@@ -284,7 +284,7 @@ def _check_hook(installs: list[ClientInstall], root: Path, log_folder: Path) -> 
     if elapsed_s > _SLOW_S:
         text = f"it took {elapsed_s:.1f} s: archivist status shows how large the bank is"
         return Check("firing", False, text)
-    answer = "a brief" if len(ran.stdout) > len("{}\n") else "nothing to brief yet"
+    answer = "a brief" if len(ran.stdout) > len("{}\n") else "nothing, see the line brief"
     return Check("firing", True, f"answers in {elapsed_s * 1000:.0f} ms: {answer}")
 
 
