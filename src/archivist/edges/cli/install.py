@@ -55,7 +55,7 @@ class _ClientName(click.Choice[str]):
             how = "archivist mcp serves any MCP client, see docs/guides/mcp.md"
             how = f"did you mean {near[0]}?" if near else how
             known = ", ".join(self.choices)
-            self.fail(f"no hooks are known for {value!r}: one of {known}\nhint: {how}", param, ctx)
+            self.fail(f"unknown client {value!r}: one of {known}\nhint: {how}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -137,6 +137,11 @@ def uninstall(
     where = "all your projects" if user else on_one_line(str(place.root))
     is_changed = any(plan.is_changed for plan in plans)
     warnings = [f"archivist: about {where}" if is_changed else f"{client} is not installed here"]
+    warnings += [
+        f"{plan.client} was installed for all your projects"
+        for plan in plans
+        if plan.is_changed and plan.place.is_user and not user
+    ]
     with suppress(RuntimeError):
         others = chain.find_installs(place.root, None if user else Path.home(), clients)
         planned = {(plan.client, plan.place.scope) for plan in plans}

@@ -402,7 +402,8 @@ def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list
         plans.append(plan)
         is_served = any(each.client == client and each.has_server for each in installs)
         remarks += [remark for remark in plan.remarks if not is_served or NO_LOCAL_SERVER not in remark]
-        if len(worktrees_of(checkout)) > 1 and not user and client not in SHARED_BY_WORKTREES:
+        is_shared = plan.place.is_user or client in SHARED_BY_WORKTREES
+        if len(worktrees_of(checkout)) > 1 and not is_shared:
             also = "in each worktree archivist setup, or once archivist setup --user"
             remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
     return plans, remarks, refused, present

@@ -154,6 +154,26 @@ def use_one_thread_for_vectors() -> None:
         os.environ.setdefault(name, "1")
 
 
+def _noting_failures(app: ASGIApp, failures: list[ArchivistError]) -> ASGIApp:
+    """Return an app that notes why it could not start, instead of printing its traceback."""
+
+    async def run_app(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_plainly(message: Message) -> None:
+            # The message of a failed start is its traceback.
+            is_failed = message["type"] == "lifespan.startup.failed"
+            await send({"type": message["type"]} if is_failed else message)
+
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        try:
+            await app(scope, receive, send_plainly)
+        except ArchivistError as error:
+            failures.append(error)
+
+    return run_app
+
+
 def make_server(
     app: ASGIApp,
     *,
@@ -169,20 +189,6 @@ def make_server(
     import uvicorn
 
     failures: list[ArchivistError] = []
-
-    async def run_app(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_plainly(message: Message) -> None:
-            # The message of a failed start is its traceback.
-            is_failed = message["type"] == "lifespan.startup.failed"
-            await send({"type": message["type"]} if is_failed else message)
-
-        if scope["type"] != "lifespan":
-            await app(scope, receive, send)
-            return
-        try:
-            await app(scope, receive, send_plainly)
-        except ArchivistError as error:
-            failures.append(error)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -201,7 +207,7 @@ def make_server(
 
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
-        run_app,
+        _noting_failures(app, failures),
         # Named, so that the limits below do not depend on which parsers happen to be installed.
         http="h11",
         ws="none",
