@@ -49,7 +49,7 @@ _LESSON_FORMS = ("known-issues", "yaml")
     help="Who reads it: a subagent gets half as much, a healer what worked against --error.",
 )
 @click.option("--error", metavar="FILE", help="The error for a healer; - for stdin.")
-@click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
+@click.option("--command", metavar="CMD", default="", help="The command that failed with --error, if known.")
 @click.option("--explain", is_flag=True, help="Say why each lesson is printed, or is not.")
 @click.option("--max", "max_lessons", type=_LEAST_ONE, metavar="N", help="At most N lessons.")
 @click.option("--budget", "budget_tokens", type=_LEAST_ONE, metavar="TOKENS", help="At most TOKENS in all.")

@@ -233,7 +233,7 @@ def project_root(session: Session) -> Path:
 @options.as_json
 @click.pass_obj
 def hook(session: Session, words: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
-    """Answer the event of a client on stdin, in its own JSON; what went wrong, `archivist doctor` tells.
+    """Answer a client's event on stdin in the client's own JSON; `archivist doctor` shows what went wrong.
 
     CLIENT is one that `install` knows. EVENT is session-start, prompt, tool-failure,
     subagent-start, stop or session-end, or the client's own name for it; without it the event names itself.
