@@ -222,6 +222,19 @@ def _check_liveness(bank: Bank) -> tuple[bool, str]:
     return False, "; ".join(named) + ": archivist lessons edit or forget"
 
 
+def _check_brief(bank: Bank) -> tuple[bool, str]:
+    """Say what a session that starts in this folder is told, or why nothing."""
+    from archivist.brief.select import BriefRequest
+
+    # As hooks and `archivist brief` ask.
+    request = BriefRequest()
+    brief = bank.brief(request)
+    if brief.text:
+        told = len(brief.chosen)
+        return True, f"a session that starts here is told {told} {'lesson' if told == 1 else 'lessons'}"
+    return True, f"a session that starts here is told nothing: {bank.briefs.explain_empty(brief, request)}"
+
+
 def _check_quarantine(bank: Bank) -> tuple[bool, str]:
     """Count quarantined lessons, and name live ones that today's rules would quarantine."""
     from archivist.lessons.quarantine import is_quarantined
@@ -371,6 +384,7 @@ _CHECKS: dict[str, Callable[[Bank], tuple[bool, str]]] = {
     "vectors": _check_vectors,
     "capture": _check_capture,
     "reflection": check_reflection,
+    "brief": _check_brief,
     "liveness": _check_liveness,
     "quarantine": _check_quarantine,
     "erasure": _check_erasure,

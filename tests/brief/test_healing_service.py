@@ -284,3 +284,23 @@ def test_what_was_told_before_a_session_was_compacted_may_be_told_again(bank: Ba
         assert "`npm run stop`" in _healed(bank, "npm start", TAKEN)
         assert _healed(bank, "npm start", TAKEN) == ""
         assert bank.sessions.brief_prompt("next", "another", prompt) is None
+
+
+@pytest.mark.req("A12")
+def test_an_error_alone_is_known_by_the_programs_that_failed_so_here(tmp_path: Path) -> None:
+    """A file of a build's output does not name the command."""
+    refused = "Exit code 2\nerror: unexpected argument '--jobs' found"
+    with fresh_bank(tmp_path) as bank:
+        for run in ("r-1", "r-2"):
+            calls = [
+                ("cargo test --jobs", refused, True),
+                ("cargo test -j 2", "ok", False),
+                ("make lint", "Exit code 2\nmake: *** No rule to make target 'lint'.  Stop.", True),
+                ("make check", "ok", False),
+            ]
+            _learn(bank, tmp_path, run, calls)
+        named = bank.briefs.heal(refused, command="cargo test --jobs", project="shop").text
+        assert "`cargo test -j 2`" in named
+        assert bank.briefs.heal(refused, project="shop").text == named
+        assert bank.briefs.heal("error: unexpected argument '--color' found", project="shop").text == ""
+        assert bank.briefs.heal(refused, project="stall").text == ""

@@ -163,7 +163,9 @@ def test_the_question_comes_on_the_same_screen_as_what_was_learnt(
     client_homes.codex(fresh_home, app, 3)
     client_homes.opencode(fresh_home, app, 4)
     shown = on_terminal(app, "setup", answers=("what?", "d", "n"))
-    before, _, after = shown.partition("Install into claude-code, codex? [Y/n/d, d shows every line]")
+    before, _, after = shown.partition(
+        "Install into claude-code, codex, opencode? [Y/n/d, d shows every line]"
+    )
     assert len(before.splitlines()) <= 22, before
     assert [word in before for word in ("Memory", "Captured", "Learnt")] == [True, True, True]
     assert re.search(r"Client    claude-code: create \.claude/settings\.local\.json \(\+\d+ lines\)", before)
@@ -204,6 +206,19 @@ def test_setup_says_how_many_lessons_are_told_and_when(run: Setup, fresh_home: P
     explained = run(app, "brief", "--explain").err
     command = "Commands here, `PYTHONPATH=src pytest <file>`: passed in 2 of the 2 runs that tried it"
     assert f"{command}, among the latest 20; last in " in explained
+
+
+def test_a_wish_is_not_told_when_a_failure_recurs(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.cursor(fresh_home, app)
+    (fresh_home / ".cursor").mkdir(exist_ok=True)
+    run(app, "setup", "--yes")
+    for words in ("Use tabs in makefiles", "Answer in plain English"):
+        run(app, "lessons", "add", words, "--domain", "shop")
+    learnt = next(line for line in run(app, "setup", "--yes").out.splitlines() if "Learnt" in line)
+    # Cursor passes nothing on beside a failure or a prompt.
+    assert "when their failure recurs" not in learnt
+    assert "when a prompt" not in learnt
 
 
 def test_undo_says_what_it_does_not_do(

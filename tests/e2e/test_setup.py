@@ -434,16 +434,19 @@ def test_a_former_folder_without_sessions_is_named(run: Setup, fresh_home: Path,
     assert (done.code, f"no session began in {tmp_path / 'nowhere'}" in done.err) == (0, True)
 
 
-def test_a_client_without_hooks_says_how_it_is_told(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", ["opencode", "copilot"])
+def test_clients_that_were_told_on_request_only_are_connected_too(
+    client: str, run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
     app = client_homes.make_repository(tmp_path / "app")
-    client_homes.opencode(fresh_home, app)
+    getattr(client_homes, client)(fresh_home, app)
+    before = sorted(_files(fresh_home))
     done = run(app, "setup", "--yes").out
-    assert "Client    opencode is learnt from, and told on request only: archivist brief" in done
-    assert "or by MCP: archivist install opencode says how" in done
-    assert "told by MCP: archivist install opencode says how" in run(app, "doctor").out
-    wanted = '"mcp": {"archivist": {"type": "local", "command": ["archivist", "mcp"]}}'
-    refused = run(app, "install", "opencode")
-    assert (refused.code, wanted in refused.err) == (2, True)
+    assert f"Client    {client}: create " in done
+    assert f"{client} " in run(app, "doctor").out
+    assert client_homes.git(app, "status", "--porcelain") == ""
+    assert run(app, "setup", "--undo", "--yes").code == 0
+    assert sorted(_files(fresh_home)) == before
     assert "docs/guides/mcp.md" in run(app, "install", "emacs").err
 
 

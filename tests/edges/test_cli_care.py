@@ -536,7 +536,7 @@ def test_a_wrong_input_is_answered_with_what_is_wrong_and_what_to_do(
         (("trust", "/nope"), 5, "hint: archivist trust --list"),
         (("import", str(folder)), 4, "hint: archivist export"),
         (("run", "finish"), 2, "hint: archivist run finish --run"),
-        (("--bank", "/nope", "brief"), 0, "there is no bank here"),
+        (("--bank", "/nope", "brief"), 0, "there is no bank at '/nope': archivist trust --list"),
         (("brief", "--repo", "nosuchrepo"), 0, "nothing to tell: "),
     ]
     for words, code, said in wrong:

@@ -169,6 +169,19 @@ def test_what_the_settings_call_is_looked_for(
     assert told in _lines(ran.out)["command"]
 
 
+def test_the_doctor_says_what_a_session_is_told_or_why_nothing(bank_cli: Command) -> None:
+    def told() -> str:
+        checks = json.loads(bank_cli("doctor", "--json").out)["checks"]
+        return next(str(each["text"]) for each in checks if each["name"] == "brief")
+
+    nothing = "a session that starts here is told nothing: no lessons yet: archivist setup learns"
+    assert told().startswith(nothing)
+    bank_cli("lessons", "add", "Prefer small commits")
+    assert told() == "a session that starts here is told 1 lesson"
+    bank_cli("lessons", "forget", "m-001")
+    assert told().startswith(nothing)
+
+
 def test_the_doctors_own_call_is_no_clients_failure(archivist: Command, project: Path) -> None:
     archivist("init")
     archivist("install", "claude-code", "--project")

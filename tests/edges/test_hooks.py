@@ -36,6 +36,9 @@ README = "It ends with exit code 1 and ModuleNotFoundError: No module named 'fre
 Hook = Callable[..., Ran]
 
 
+FAILED = {"textResultForLlm": f"{ERROR}\n<shellId: 0 completed with exit code 1>"}
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return a folder without a bank, whose own name is the project's: it is the same in every test."""
@@ -83,7 +86,8 @@ def _name(project: Path) -> str:
 
 def _context(ran: Ran) -> str:
     assert (ran.code, ran.err) == (0, "")
-    found: str = json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
+    answer = json.loads(ran.out)
+    found: str = answer.get("hookSpecificOutput", answer)["additionalContext"]
     return found
 
 
@@ -102,6 +106,8 @@ START: dict[str, dict[str, Any]] = {
     "cursor": {"conversation_id": "n-1", "generation_id": "g", "hook_event_name": "sessionStart"},
     "gemini": {"session_id": "n-1", "hook_event_name": "SessionStart", "source": "startup"},
     "vscode": {"sessionId": "n-1", "hookEventName": "SessionStart", "source": "new"},
+    "copilot": {"sessionId": "n-1", "timestamp": 1795036979622, "source": "new", "initialPrompt": "Test"},
+    "opencode": {"session_id": "n-1"},
 }  # fmt: skip
 
 
@@ -121,6 +127,9 @@ def test_a_session_is_told_at_its_start_in_its_clients_own_form(
     if client == "cursor":
         assert list(answer) == ["additional_context"]
         text = answer["additional_context"]
+    elif client in ("copilot", "opencode"):
+        assert list(answer) == ["additionalContext"]
+        text = answer["additionalContext"]
     else:
         assert list(answer) == ["hookSpecificOutput"]
         assert list(answer["hookSpecificOutput"]) == ["hookEventName", "additionalContext"]
@@ -140,6 +149,19 @@ def test_an_event_names_itself_when_the_call_does_not(hook: Hook, learnt: Path) 
     assert "freezegun" in _context(hook("gemini", "SessionStart", START["gemini"]))
     assert hook("claude-code", "", {"hook_event_name": "PreToolUse", "session_id": "x"}).out == ""
     assert _log(learnt) == []
+
+
+@pytest.mark.parametrize("client", ["claude-code", "vscode"])
+@pytest.mark.usefixtures("learnt")
+def test_copilot_is_answered_by_its_own_hooks_alone(client: str, hook: Hook, project: Path) -> None:
+    """It runs the hooks of these clients too, and takes no answer in their form."""
+    said = {**START[client], "timestamp": "2026-11-18T21:24:52.320Z"}
+    ran = hook(client, "session-start", said, COPILOT_CLI="1")
+    assert (ran.code, ran.out) == (0, "{}\n" if client == "vscode" else "")
+    with Bank.open(project) as bank, bank.reading() as reader:
+        assert reader.select(Brief) == []
+    assert "freezegun" in _context(hook(client, "session-start", START[client], COPILOT_CLI="1"))
+    assert "freezegun" in _context(hook("vscode", "session-start", {**said, "sessionId": "n-2"}))
 
 
 @pytest.mark.usefixtures("learnt")
@@ -175,6 +197,9 @@ def test_after_compaction_the_session_is_told_again(hook: Hook) -> None:
             },
         ),
         ("gemini", {"tool_response": [{"type": "text", "text": ERROR, "is_error": True}], "tool_input": {}}),
+        ("copilot", {"toolArgs": json.dumps({"command": TESTS}), "toolResult": FAILED}),
+        ("copilot", {"toolName": "bash", "toolArgs": {"command": TESTS}, "toolResult": FAILED}),
+        ("opencode", {"tool_name": "bash", "tool_response": {"output": ERROR, "exit_code": 1}}),
     ],
 )
 @pytest.mark.req("A12")
@@ -212,6 +237,7 @@ def test_beside_an_error_stands_what_worked(
         ("codex", {"tool_response": f"Exit code: 0\nWall time: 0.1 seconds\nOutput:\n{ERROR}"}, ""),
         ("codex", {"tool_response": '{"error": "No module named \'freezegun\'"}'}, ""),
         ("gemini", {"tool_input": {"path": "a"}, "tool_response": {"llmContent": ERROR}}, "{}\n"),
+        ("copilot", {"toolResult": {"textResultForLlm": "4\n<shellId: 0 completed with exit code 0>"}}, ""),
     ],
 )
 def test_what_did_not_fail_is_not_answered(

@@ -28,7 +28,11 @@ FILES = {
     "cursor": [".cursor/hooks.json", ".cursor/mcp.json", ".cursor/rules/archivist.mdc"],
     "gemini": [".gemini/settings.json"],
     "vscode": [".github/hooks/archivist.json", ".vscode/mcp.json"],
+    "copilot": [".github/copilot/settings.json", ".github/mcp.json"],
+    # A program of ours goes into no repository.
+    "opencode": [],
 }
+OPENCODE = [".config/opencode/opencode.json", ".config/opencode/plugins/archivist.js"]
 
 
 def _run(command: Any, *words: str) -> Ran:
@@ -48,16 +52,21 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.req("F12")
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_is_installed_once_and_uninstalled_without_a_trace(client: str, at: Path) -> None:
+def test_a_client_is_installed_once_and_uninstalled_without_a_trace(
+    client: str, at: Path, home: Path
+) -> None:
+    home.mkdir(exist_ok=True)
     dry = _run(install, client, "--dry-run")
     assert (dry.exit_code, _files(at)) == (0, {})
     done = _run(install, client)
     assert (done.exit_code, done.stdout) == (0, dry.stdout)
     assert list(_files(at)) == sorted(FILES[client])
+    assert list(_files(home)) == (OPENCODE if client == "opencode" else [])
     again = _run(install, client)
     assert (again.stdout, f"{client} is installed already" in again.stderr) == ("", True)
     assert _run(uninstall, client).exit_code == 0
     assert list(at.iterdir()) == []
+    assert [path for path in home.iterdir() if path.name != ".archivist"] == []
     nothing = _run(uninstall, client)
     assert (nothing.stdout, nothing.stderr) == ("", f"{client} is not installed here\n")
 
@@ -127,6 +136,28 @@ def test_what_each_client_finds(at: Path) -> None:
     vscode = json.loads((at / ".github/hooks/archivist.json").read_text())["hooks"]
     assert vscode["Stop"] == [{"type": "command", "command": "archivist hook vscode stop", "timeout": 10}]
     assert json.loads((at / ".vscode/mcp.json").read_text()) == {"servers": {"archivist": server}}
+    copilot = json.loads((at / ".github/copilot/settings.json").read_text())["hooks"]
+    assert copilot["agentStop"] == [
+        {"type": "command", "command": "archivist hook copilot stop", "timeoutSec": 5}
+    ]
+    assert json.loads((at / ".github/mcp.json").read_text())["mcpServers"]["archivist"]["tools"] == ["*"]
+    opencode = json.loads((Path.home() / OPENCODE[0]).read_text())
+    assert opencode == {"mcp": {"archivist": {"type": "local", "command": ["archivist", "mcp"]}}}
+
+
+def test_the_plugin_of_another_version_is_brought_up_to_date(at: Path, home: Path) -> None:
+    assert at.is_dir()
+    _run(install, "opencode")
+    plugin, config = home / OPENCODE[1], home / OPENCODE[0]
+    written = plugin.read_text()
+    plugin.write_text(written.partition("\n")[0] + "\n// of another version\n")
+    _run(install, "opencode")
+    assert plugin.read_text() == written
+    plugin.write_text("export default {}\n")
+    config.rename(config.with_suffix(".jsonc"))
+    assert "is installed already" in _run(install, "opencode").stderr
+    _run(uninstall, "opencode")
+    assert _files(home / ".config") == {"opencode/plugins/archivist.js": b"export default {}\n"}
 
 
 def test_a_users_own_settings_lie_in_the_home(at: Path, home: Path) -> None:
@@ -137,7 +168,7 @@ def test_a_users_own_settings_lie_in_the_home(at: Path, home: Path) -> None:
     assert set(_files(home)) == {
         ".claude/settings.json", ".claude.json", ".codex/hooks.json", ".codex/config.toml",
         ".cursor/hooks.json", ".cursor/mcp.json", ".gemini/settings.json", ".copilot/hooks/archivist.json",
-        ".config/Code/User/mcp.json",
+        ".config/Code/User/mcp.json", ".copilot/settings.json", ".copilot/mcp-config.json", *OPENCODE,
     }  # fmt: skip
     for client in CLIENTS:
         _run(uninstall, client, "--user")

@@ -264,13 +264,10 @@ def test_hooks_in_both_scopes_are_told(at: Path, home: Path, client: str) -> Non
     assert "twice" not in _run(install, client, "--user").stderr
     said = _run(install, client).stderr
     hint = f"hint: {client} is installed for this project and for you, so that each hook fires twice:"
-    assert (f"{hint} archivist uninstall {client} --user, or --project\n" in said) == (
-        client != "claude-code"
-    )
+    runs_once = client in ("claude-code", "opencode")
+    assert (f"{hint} archivist uninstall {client} --user, or --project\n" in said) != runs_once
     check = chain.check_chain(at, home, at)[0]
-    assert (check.is_well, "fires twice" in check.text) == (
-        (True, False) if client == "claude-code" else (False, True)
-    )
+    assert (check.is_well, "fires twice" in check.text) == ((True, False) if runs_once else (False, True))
 
 
 def test_a_home_that_is_a_project_has_one_set_of_hooks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +288,7 @@ def test_a_home_that_is_a_project_has_one_set_of_hooks(home: Path, monkeypatch: 
         '{"hooks": {"Stop": [{\n  "command": "x"\n}]}}', "{}", "{}\n",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "vscode"])
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "vscode", "copilot", "opencode"])
 def test_removal_is_exact_where_it_can_be_known(at: Path, client: str, text: str) -> None:
     from archivist.edges.install.clients import InstallLocation, targets
 

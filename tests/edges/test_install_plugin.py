@@ -176,7 +176,7 @@ def test_settings_that_lack_a_part_or_are_broken_are_named(clinic: Path) -> None
 
 def test_a_hook_that_fails_is_told(clinic: Path) -> None:
     _run(install, "codex")
-    assert re.fullmatch(r"answers in \d+ ms: nothing to brief yet", _checks()["firing"][1])
+    assert re.fullmatch(r"answers in \d+ ms: nothing, see the line brief", _checks()["firing"][1])
     # A project's refused settings are passed over; the user's own must be right.
     (clinic / ".archivist" / "config.toml").write_text("[breif]\n")
     assert _checks()["firing"][0]

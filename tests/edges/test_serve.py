@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.banks import lay_bank
+from tests.commands import PROGRAM
 from tests.conftest import Command
 from tests.edges.http_server import serving
 
@@ -70,6 +71,25 @@ def test_serving_needs_a_bank_and_a_free_port(archivist_process: Command, projec
         ran = archivist_process("serve", "--port", str(taken.getsockname()[1]))
     assert ran.code == 4
     assert "cannot listen at 127.0.0.1" in ran.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limits there")
+@pytest.mark.parametrize("words", [("serve", "--port", "0"), ("serve", "--port", "0", "--json")])
+def test_a_server_that_cannot_start_says_why_and_no_address(project: Path, words: tuple[str, ...]) -> None:
+    import resource
+
+    lay_bank(project)
+    done = subprocess.run(
+        [PROGRAM, *words],
+        cwd=project,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        # Enough for a command, not for the connections of a server.
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (13, 13)),
+    )
+    assert (done.returncode != 0, done.stdout) == (True, b"")
+    assert (b"\narchivist: " in done.stderr, b"Traceback" in done.stderr) == (True, False), done.stderr
 
 
 def test_beyond_this_machine_when_it_is_said(tmp_path: Path) -> None:

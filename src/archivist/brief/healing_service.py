@@ -194,10 +194,13 @@ def heal(
     with bank.reading() as reader:
         if not project:
             project, _ = projects.resolve_project(reader, repo, bank.folder, bank.root)
+        # What is filed under no repository holds for all.
+        names = tuple(dict.fromkeys((*projects.names_of(reader, project), "")))
+        if failure is not None and not command and not tool:
+            failure = _find_program(reader, names, failure, error)
         if failure is not None:
             family = failure_key(failure)
-            # What is filed under no repository holds for all.
-            keys = [f"{name}|{family}" for name in dict.fromkeys((*projects.names_of(reader, project), ""))]
+            keys = [f"{name}|{family}" for name in names]
             lessons = _failure_lessons(reader, keys, failure.subject, run)
             rows = reader.select_fields(
                 "episode", ("id", "extra"), *_BELIEVED_RUNS, order=("-finished",), limit=_LATEST_RUNS
@@ -219,6 +222,31 @@ def heal(
     from archivist.brief.select import BriefFormat
 
     return RenderedBrief(render_brief(chosen, BriefFormat.MARKDOWN), chosen)
+
+
+def _find_program(reader: Reader, names: Collection[str], failure: Failure, error: str) -> Failure:
+    """Return the failure that an error is if a program printed it that failed so here; else as it was given.
+
+    Whoever has only the error, from a file of a build say, does not name the command, and most failures are
+    known by it.
+    """
+    from archivist.reading.failures import detect_failure, failure_key
+
+    known = {str(key) for (key,) in reader.select_fields("lesson", ("signature",), _LIVE, _BELIEVED)}
+    for (extra,) in reader.select_fields(
+        "episode", ("extra",), *_BELIEVED_RUNS, order=("-finished",), limit=_LATEST_RUNS
+    ):
+        notes = json.loads(extra).get(NOTES)
+        known.update(notes.get("failures") or () if isinstance(notes, dict) else ())
+    families = {failure_family(key) for key in known if key.partition("|")[0] in names}
+    if failure_key(failure) in families:
+        return failure
+    same_kind = [family.split(":") for family in sorted(families) if family.startswith(f"{failure.kind}:")]
+    for program in dict.fromkeys(parts[1] for parts in same_kind if parts[1]):
+        found = detect_failure("bash", program, None, True, error)
+        if found is not None and failure_key(found) in families:
+            return found
+    return failure
 
 
 def _without_risky_cures(notes: Mapping[str, Any]) -> dict[Any, Any]:

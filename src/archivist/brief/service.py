@@ -75,6 +75,8 @@ _ORDER = (
 _LEFT = 50
 # Of the projects that lessons are about, a message names so many.
 _NAMED = 5
+# When lessons that a session's start does not tell are told.
+AT_FAILURE, AT_PROMPT = "when their failure recurs", "when a prompt or a search asks"
 
 
 class Briefs(BankService):
@@ -174,20 +176,25 @@ class Briefs(BankService):
 
     @reads(Layer.LESSONS)
     def count_by_moment(self, brief: RenderedBrief) -> dict[str, int]:
-        """Return how many of the bank's live lessons are told when, if this is what a session starts with."""
+        """Return how many of the bank's live lessons are told when, if this is what a session starts with.
+
+        A preference is about no failure, though it has a signature.
+        """
         told = {each.lesson.id for each in brief.chosen if not each.is_global}
         with self._bank.reading() as reader:
             rows = reader.select_fields(
-                Lesson, ("id", "signature", "is_waiting"), one_of("status", (Status.ACTIVE, Status.CANDIDATE))
+                Lesson,
+                ("id", "signature", "is_waiting", "type"),
+                one_of("status", (Status.ACTIVE, Status.CANDIDATE)),
             )
         rest = [row for row in rows if row[0] not in told]
         waiting = sum(bool(row[2]) for row in rest)
-        at_failure = sum(bool(row[1]) and not row[2] for row in rest)
+        at_failure = sum(bool(row[1]) and not row[2] and row[3] != LessonType.PREFERENCE for row in rest)
         counts = {
             "told at session start": len(rows) - len(rest),
-            "when their failure recurs": at_failure,
+            AT_FAILURE: at_failure,
             "waiting for you or a run": waiting,
-            "when a prompt or a search asks": len(rest) - waiting - at_failure,
+            AT_PROMPT: len(rest) - waiting - at_failure,
         }
         return {moment: count for moment, count in counts.items() if count or moment.startswith("told")}
 

@@ -191,7 +191,7 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
         *_find_codex(places, root("CODEX_HOME", ".codex"), gone),
         *_find_gemini(places, root("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"),
         *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state", gone),
-        *_find_opencode(places, root("XDG_DATA_HOME", ".local/share") / "opencode", problems),
+        *_find_opencode(places, opencode_databases(home, variables), problems),
         *_find_vscode(places, [*editor_folders(_EDITORS, home, variables), home / _REMOTE_EDITOR]),
         *_find_cursor(
             places, editor_folders(("Cursor",), home, variables), home / ".cursor" / "chats", problems
@@ -239,8 +239,17 @@ def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
             yield from _find_by_head(places, "gemini-cli", folder / "chats", Counter(), is_own=True)
 
 
-def _find_opencode(places: CheckoutPlaces, top: Path, problems: list[str]) -> Iterator[ClientLog]:
-    for database in sorted(top.glob("opencode*.db")) if is_folder(top) else ():
+def opencode_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
+    """Return the databases in which OpenCode's versions keep their sessions."""
+    data = variables.get("XDG_DATA_HOME")
+    top = (Path(data).expanduser() if data else home / ".local/share") / "opencode"
+    return sorted(top.glob("opencode*.db")) if is_folder(top) else []
+
+
+def _find_opencode(
+    places: CheckoutPlaces, databases: Iterable[Path], problems: list[str]
+) -> Iterator[ClientLog]:
+    for database in databases:
         try:
             sessions = list_sessions(database)
         except InputError as error:

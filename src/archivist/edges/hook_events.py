@@ -18,8 +18,9 @@ MOMENTS = (SESSION_START, PROMPT, TOOL_FAILURE, SUBAGENT_START, STOP, SESSION_EN
 PROBE = "archivist_probe"
 
 # Client → our name of an event → the client's name. Only Claude Code and Cursor have an event for failed
-# tools; the others send every tool's result. Cursor passes context on at the start only. VS Code has no
-# session end.
+# tools; the others send every tool's result. Cursor passes context on at the start only, Copilot CLI none
+# beside a prompt. VS Code has no session end, and that of Copilot CLI names no log. OpenCode's are those at
+# which our plugin, `opencode.js`, calls us.
 _CLAUDE_CODE = {
     SESSION_START: "SessionStart",
     PROMPT: "UserPromptSubmit",
@@ -52,6 +53,17 @@ EVENT_NAMES: dict[str, dict[str, str]] = {
         TOOL_FAILURE: "PostToolUse",
         SUBAGENT_START: "SubagentStart",
         STOP: "Stop",
+    },
+    "copilot": {
+        SESSION_START: "sessionStart",
+        TOOL_FAILURE: "postToolUse",
+        SUBAGENT_START: "subagentStart",
+        STOP: "agentStop",
+    },
+    "opencode": {
+        SESSION_START: "chat.system.transform",
+        TOOL_FAILURE: "tool.execute.after",
+        STOP: "session.idle",
     },
 }
 CLIENTS = tuple(EVENT_NAMES)

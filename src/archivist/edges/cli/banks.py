@@ -47,7 +47,7 @@ from archivist.trust import has_bank_at, mark_of, note_server_bank
 _SHAPE = click.Choice(["cross-run", "reflective"])
 # More short ids than a line has room for.
 _NAMED_LESSONS = 8
-# The longest names of checks are those of clients: claude-code, copilot-cli.
+# The longest name of a check is that of a client: claude-code.
 _NAME_WIDTH = 11
 # What the counts of `status` mean whose names do not say it.
 _STATUS_WORDS = {

@@ -25,6 +25,7 @@ fence_option = click.option(
     "--fence/--no-fence", default=None, help="Marks against mining it again; the default about a project."
 )
 _NO_BANK = "there is no bank here: archivist setup makes one"
+_NO_SUCH_BANK = "there is no bank at {!r}: archivist trust --list names yours"
 # The forms that list lessons; a healer is shown remedies instead.
 _LESSON_FORMS = ("known-issues", "yaml")
 
@@ -48,7 +49,7 @@ _LESSON_FORMS = ("known-issues", "yaml")
     help="Who reads it: a subagent gets half as much, a healer what worked against --error.",
 )
 @click.option("--error", metavar="FILE", help="The error for a healer; - for stdin.")
-@click.option("--command", metavar="CMD", default="", help="The command that failed with --error.")
+@click.option("--command", metavar="CMD", default="", help="The command that failed with --error, if known.")
 @click.option("--explain", is_flag=True, help="Say why each lesson is printed, or is not.")
 @click.option("--max", "max_lessons", type=_LEAST_ONE, metavar="N", help="At most N lessons.")
 @click.option("--budget", "budget_tokens", type=_LEAST_ONE, metavar="TOKENS", help="At most TOKENS in all.")
@@ -85,7 +86,8 @@ def brief(
     as_json = as_json or form == "json"
     if lead is None:
         print_brief(None, None, as_json)
-        say_what_is_missing(None)
+        named = session.bank_path
+        note(f"nothing to tell: {_NO_SUCH_BANK.format(named) if named else _NO_BANK}")
         return
     if error is not None:
         asked = {name: fields[name] for name in ("tool", "repo", "run")}

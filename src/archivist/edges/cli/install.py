@@ -22,7 +22,6 @@ from archivist.edges.install.changes import (
     SetupRecord,
 )
 from archivist.edges.install.clients import (
-    WITHOUT_HOOKS,
     InstallLocation,
     present_clients,
 )
@@ -32,11 +31,13 @@ from archivist.paths import bank_file, checkout_of, state_folder
 from archivist.text import on_one_line
 
 _PLUGIN = "plugin"
-# The question that a client asks its user before it runs a new hook or server.
+# What a user of a client must know once it is installed: most ask before they run a new hook or server.
 ASKS = {
     "claude-code": "Claude Code asks once whether to trust this folder, and its server if it has one.",
     "codex": "Codex asks once whether to trust the new hooks.",
     "vscode": "VS Code asks once whether to trust the MCP server.",
+    "copilot": "Copilot CLI runs these hooks once you trust this folder in it.",
+    "opencode": "OpenCode has the plugin for all your projects; where there is no bank, it says nothing.",
 }
 
 ALL = "all"
@@ -49,14 +50,12 @@ class _ClientName(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in self.choices:
-            known = "" if value in WITHOUT_HOOKS else f": one of {', '.join(self.choices)}"
-            how = WITHOUT_HOOKS.get(value, "archivist mcp serves any MCP client, see docs/guides/mcp.md")
-            how = f"its MCP server: {how}"
             near = [name for name in self.choices if value and name.startswith(value.lower())]
             near = near or get_close_matches(value.lower(), self.choices, n=1)
-            if near and value not in WITHOUT_HOOKS:
-                how = f"did you mean {near[0]}?"
-            self.fail(f"no hooks are known for {value!r}{known}\nhint: {how}", param, ctx)
+            how = "archivist mcp serves any MCP client, see docs/guides/mcp.md"
+            how = f"did you mean {near[0]}?" if near else how
+            known = ", ".join(self.choices)
+            self.fail(f"unknown client {value!r}: one of {known}\nhint: {how}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -84,7 +83,7 @@ def install(
 ) -> Answer:
     """Install hooks and MCP server into the settings of CLIENT and print the diff.
 
-    CLIENT is claude-code, codex, cursor, gemini, vscode, or all: every one that is used on this machine.
+    CLIENT is claude-code, codex, cursor, gemini, vscode, copilot, opencode, or all that are used here.
     Everything else in the files is kept, comments included; a backup of each file is kept under your home.
     `plugin FOLDER` writes a plugin instead.
     """
@@ -138,6 +137,11 @@ def uninstall(
     where = "all your projects" if user else on_one_line(str(place.root))
     is_changed = any(plan.is_changed for plan in plans)
     warnings = [f"archivist: about {where}" if is_changed else f"{client} is not installed here"]
+    warnings += [
+        f"{plan.client} was installed for all your projects"
+        for plan in plans
+        if plan.is_changed and plan.place.is_user and not user
+    ]
     with suppress(RuntimeError):
         others = chain.find_installs(place.root, None if user else Path.home(), clients)
         planned = {(plan.client, plan.place.scope) for plan in plans}
@@ -229,9 +233,9 @@ def project_root(session: Session) -> Path:
 @options.as_json
 @click.pass_obj
 def hook(session: Session, words: tuple[str, ...], as_json: bool) -> None:  # noqa: ARG001
-    """Answer the event of a client on stdin, in its own JSON; what went wrong, `archivist doctor` tells.
+    """Answer a client's event on stdin in the client's own JSON; `archivist doctor` shows what went wrong.
 
-    CLIENT is claude-code, codex, cursor, gemini or vscode. EVENT is session-start, prompt, tool-failure,
+    CLIENT is one that `install` knows. EVENT is session-start, prompt, tool-failure,
     subagent-start, stop or session-end, or the client's own name for it; without it the event names itself.
     A hook never blocks and always exits 0.
     """

@@ -92,8 +92,8 @@ def serve(
         pages=_import_door("archivist.edges.web.site", "server").make_pages(),
         **how,
     )
-    _announce(opened, opened.url, f"{opened.link}  (for a browser)", as_json=as_json)
-    opened.serve()
+    lines = (opened.url, f"{opened.link}  (for a browser)")
+    opened.serve(partial(_announce, opened, *lines, as_json=as_json))
 
 
 def _announce(opened: Any, *lines: str, as_json: bool) -> None:
@@ -125,15 +125,18 @@ def open_(session: Session, /, no_browser: bool, is_global: bool, as_json: bool)
         is_quiet=True,
         pages=site.make_pages(),
     )
-    # Without the link the pages ask for a token.
-    _announce(opened, opened.link, as_json=as_json)
-    if not no_browser:
-        import webbrowser
-        from threading import Thread
 
-        # A browser of the terminal returns only when it is closed.
-        Thread(target=webbrowser.open, args=(opened.link,), daemon=True).start()
-    opened.serve()
+    def announce() -> None:
+        # Without the link the pages ask for a token.
+        _announce(opened, opened.link, as_json=as_json)
+        if not no_browser:
+            import webbrowser
+            from threading import Thread
+
+            # A browser of the terminal returns only when it is closed.
+            Thread(target=webbrowser.open, args=(opened.link,), daemon=True).start()
+
+    opened.serve(announce)
 
 
 token = CommandGroup("token", help="Create, list and revoke access tokens for the server.")

@@ -17,6 +17,7 @@ import click
 from archivist import paths, projects
 from archivist.bank import Bank
 from archivist.brief.select import BriefFormat, BriefRequest, RenderedBrief
+from archivist.brief.service import AT_FAILURE, AT_PROMPT
 from archivist.capture.client_logs import ClientLog, checkout_places, find_client_logs
 from archivist.capture.service import CaptureOverrides, CaptureResult
 from archivist.doctor import LOG
@@ -36,10 +37,10 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, name_problem, pluralize, unread_notes
-from archivist.edges.hook_events import CLIENTS
+from archivist.edges.hook_events import CLIENTS, EVENT_NAMES, PROMPT, TOOL_FAILURE
 from archivist.edges.install import chain, changes
 from archivist.edges.install.changes import NO_LOCAL_SERVER, SETUP_FILE, ClientPlan, SetupRecord
-from archivist.edges.install.clients import SHARED_BY_WORKTREES, WITHOUT_HOOKS, InstallLocation
+from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation
 from archivist.errors import AccessError, ArchivistError, InputError, UntrustedBankError
 from archivist.files import hook_log
 from archivist.files.git import remove_bank_exclusion
@@ -130,7 +131,7 @@ def _set_up(
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
     logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
-    plans, remarks, refused = _plan_clients(checkout, {log.client for log in logs}, user=user)
+    plans, remarks, refused, present = _plan_clients(checkout, user=user)
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
@@ -170,9 +171,9 @@ def _set_up(
             bank.lessons.claim(view["project"])
         request = BriefRequest(project=view["project"], form=BriefFormat.MARKDOWN, fence=False)
         brief = bank.brief(request, global_bank=session.global_bank())
-        _tell_lessons(bank, brief, view, tell)
+        _tell_lessons(bank, brief, view, [*present, *(plan.client for plan in plans)], tell)
         view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
-        is_connected = bool(view["installed"]) or any("is installed already" in line for line in remarks)
+        is_connected = bool(view["installed"] or present)
         _tell_brief(bank, brief, request, tell, is_connected=is_connected)
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
@@ -347,16 +348,21 @@ def _describe_taken(taken: CaptureResult) -> str:
     return _KNOWN if taken.episodes else _EMPTY
 
 
-def _tell_lessons(bank: Bank, brief: RenderedBrief, view: dict[str, Any], tell: Any) -> None:
-    """Say how many lessons the bank holds now and when each is told, and what waits for a person."""
+def _tell_lessons(
+    bank: Bank, brief: RenderedBrief, view: dict[str, Any], clients: Sequence[str], tell: Any
+) -> None:
+    """Say how many lessons the bank holds now and when the clients tell each, and what waits for a person."""
     held = bank.doctor.status()
     view["lessons"] = lessons = held["active_lessons"] + held["candidate_lessons"]
     if not view["logs"]:
         return
     if lessons:
-        moments = ", ".join(
-            f"{count} {moment}" for moment, count in bank.briefs.count_by_moment(brief).items()
-        )
+        events = {event for client in clients for event in EVENT_NAMES[client]}
+        missing = {AT_FAILURE: TOOL_FAILURE not in events, AT_PROMPT: PROMPT not in events}
+        counts: Counter[str] = Counter()
+        for moment, count in bank.briefs.count_by_moment(brief).items():
+            counts["on request" if missing.get(moment) else moment] += count
+        moments = ", ".join(f"{count} {moment}" for moment, count in counts.items())
         tell(f"Learnt    {pluralize(lessons, 'lesson')} held now: {moments}; archivist lessons list")
     else:
         is_all = view["unread"] == sum(view["logs"].values())
@@ -368,19 +374,21 @@ def _tell_lessons(bank: Bank, brief: RenderedBrief, view: dict[str, Any], tell: 
         tell(f"          {proposals} for core memory to decide on: archivist proposals list")
 
 
-def _plan_clients(
-    checkout: Path, logged: set[str], *, user: bool
-) -> tuple[list[ClientPlan], list[str], list[str]]:
-    """Return what would be written for each client that is used here, remarks, and which are left out."""
+def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list[str], list[str], list[str]]:
+    """Return what would be written for each client that is used here, remarks, and which clients are left out
+    and which have our hooks already.
+    """
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
     installs = chain.find_installs(checkout, home, CLIENTS)
     plans: list[ClientPlan] = []
     remarks: list[str] = []
     refused: list[str] = []
+    present: list[str] = []
     for client in usual_clients(home):
         own = [each for each in installs if each.client == client and each.hooks and not each.problem]
         if scopes := [each.scope for each in own]:
+            present.append(client)
             remarks.append(f"{client} is installed already ({scopes[0]})")
             if user and "user" not in scopes:
                 remarks[-1] += f", here alone; for all projects first: archivist uninstall {client} --local"
@@ -394,16 +402,11 @@ def _plan_clients(
         plans.append(plan)
         is_served = any(each.client == client and each.has_server for each in installs)
         remarks += [remark for remark in plan.remarks if not is_served or NO_LOCAL_SERVER not in remark]
-        if len(worktrees_of(checkout)) > 1 and not user and client not in SHARED_BY_WORKTREES:
+        is_shared = plan.place.is_user or client in SHARED_BY_WORKTREES
+        if len(worktrees_of(checkout)) > 1 and not is_shared:
             also = "in each worktree archivist setup, or once archivist setup --user"
             remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
-    remarks += [
-        f"{client} is learnt from, and told on request only: archivist brief, or by MCP: archivist install"
-        f" {client} says how"
-        for client in WITHOUT_HOOKS
-        if client in logged
-    ]
-    return plans, remarks, refused
+    return plans, remarks, refused, present
 
 
 def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any) -> None:
@@ -415,8 +418,9 @@ def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any) 
                 f"{sign}{number}" for sign in "+-" if (number := sum(line[0] == sign for line in lines))
             ]
             if counts:
-                is_inside = change.path.is_relative_to(plan.place.root) and not plan.place.is_user
-                name = change.path.relative_to(plan.place.root) if is_inside else change.path
+                name = change.path
+                if name.is_relative_to(plan.place.root):
+                    name = Path("~" if plan.place.is_user else "") / name.relative_to(plan.place.root)
                 tell(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
     for remark in remarks:
         tell(f"Client    {remark}")

@@ -15,7 +15,8 @@ MAX_NAME = 200
 _FIRST_LINES = 6
 _LAST_LINES = 12
 _EXIT_LINE = (
-    r"(?im)^[ \t]*(?:error: |process |command )?exit(?:ed)?(?: with)? code:?[ \t]*(-?\d{1,10})\.?[ \t\r]*$"
+    r"(?im)^[ \t]*(?:error: |process |command |<[^<>\n]{0,100}? with )?exit(?:ed)?(?: with)? code:?[ \t]*"
+    r"(-?\d{1,10})[.>]?[ \t\r]*$"
 )
 # What an output holds that tells of a failure; most outputs hold none of them.
 _SIGNS = (
@@ -23,7 +24,17 @@ _SIGNS = (
 )  # fmt: skip
 _READ_CHARACTERS = 20_000
 _RESPONSES = ("tool_response", "tool_output", "output", "result")
-_OUTPUTS = ("output", "llmContent", "content", "stdout", "stderr", "error", "message", "text")
+_OUTPUTS = (
+    "output",
+    "llmContent",
+    "content",
+    "stdout",
+    "stderr",
+    "error",
+    "message",
+    "text",
+    "textResultForLlm",
+)
 
 
 class HookPayload(NamedTuple):
@@ -78,6 +89,9 @@ class Dialect(NamedTuple):
         """Return an event in our terms."""
         roots = event.get("workspace_roots") if self.name == "cursor" else None
         root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+        if self.name == "copilot":
+            event = {_COPILOT_FIELDS.get(name, name): value for name, value in event.items()}
+            event["tool_input"] = _response_object(event.get("tool_input"))
         command = command_of(event)
         if not self.has_failure_event:
             bare_command = command if self.name == "codex" else ""
@@ -127,6 +141,8 @@ class Dialect(NamedTuple):
         """Return the answer to a client's event that adds a text to the context; empty for no text."""
         if not text:
             return "{}" if self.is_always_json else ""
+        if self.name in ("copilot", "opencode"):
+            return json.dumps({"additionalContext": text}, ensure_ascii=False)
         if self.name == "cursor":
             # At other events Cursor does not pass a text on to the model.
             is_start = event == self.events[SESSION_START]
@@ -150,7 +166,18 @@ DIALECTS = {
             is_ended_by_stop=True,
             has_own_log=False,
         ),
+        Dialect("copilot", harness="copilot-cli", is_ended_by_stop=True),
+        Dialect("opencode", is_ended_by_stop=True),
     )
+}
+# Copilot CLI → our names of fields. Older versions hand the arguments of a tool over as JSON.
+_COPILOT_FIELDS = {
+    "sessionId": "session_id",
+    "transcriptPath": "transcript_path",
+    "toolName": "tool_name",
+    "toolArgs": "tool_input",
+    "toolResult": "tool_response",
+    "agentName": "agent_type",
 }
 
 

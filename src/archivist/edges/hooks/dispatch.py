@@ -38,6 +38,8 @@ _DEADLINE_S = 4.0
 _END_DEADLINE_S = 2.5
 # Of these, git may take so many: what else is to be told is told all the same.
 _GIT_S = 2.5
+# Copilot CLI runs the hooks in their settings too, and takes no answer in their form: it has its own hooks.
+_READ_BY_COPILOT = ("claude-code", "vscode")
 # The last brief that the team's server gave for a project, for when it is out of reach.
 _TEAM_BRIEF = "team_brief.md"
 # Said of an accepted bank when files in the project are not as they should be; no word of theirs is in it.
@@ -107,6 +109,8 @@ def _find_answer(args: Sequence[str], bank: str) -> str:
         dialect = DIALECTS[client]
         answer = dialect.write("", "")
         event = _parse_event(sys.stdin.buffer.read(_MAX_BYTES + 1) if sys.stdin else b"")
+        if client in _READ_BY_COPILOT and "timestamp" in event and os.environ.get("COPILOT_CLI"):
+            return answer
         named = dialects.first_text(event, "hook_event_name", "hookEventName")
         moment = dialect.canonical_event(args[1] if len(args) > 1 else named)
         payload = dialect.read(event)._replace(is_probe=event.get(hook_events.PROBE) is True)

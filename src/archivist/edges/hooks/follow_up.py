@@ -6,6 +6,7 @@ log is read once it has stopped growing; importing the same session again only a
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from archivist import projects
 from archivist.bank import Bank
-from archivist.capture.client_logs import read_head
+from archivist.capture.client_logs import opencode_databases, read_head
 from archivist.capture.formats import head_of, open_file, recognise
 from archivist.capture.service import CaptureOverrides
 from archivist.doctor import LOG, READABLE
@@ -24,6 +25,8 @@ from archivist.edges.hooks.dispatch import is_silent, load_config, note_failure
 from archivist.errors import ArchivistError, BankError, InputError
 from archivist.exchange.outbox_service import Outbox
 from archivist.files import hook_log
+from archivist.files.opencode import export_session, list_sessions
+from archivist.files.write import replace_file
 from archivist.paths import bank_file, home_folder, is_file, state_folder
 from archivist.records import Actor, ActorKind, Episode, EpisodeStatus
 from archivist.trust import has_bank_at
@@ -75,7 +78,10 @@ def main(args: Sequence[str]) -> None:
     """Do the work; a failure is logged for the doctor."""
     task = FollowUpTask(*args)
     place = Path(task.place)
+    exported: Path | None = None
     try:
+        if task.client == "opencode" and (exported := _export_session(task)):
+            task = task._replace(transcript=str(exported))
         if not DIALECTS[task.client].has_own_log:
             kept = hook_log.session_log(state_folder(bank_file(place)), task.session)
             task = task._replace(transcript=str(kept) if is_file(kept) else task.transcript)
@@ -102,6 +108,21 @@ def main(args: Sequence[str]) -> None:
     except Exception as error:  # noqa: BLE001 nobody sees the process; the doctor shows the log
         if not is_silent(error):
             note_failure(f"{task.client} after {task.moment}", error, place)
+    finally:
+        if exported is not None:
+            exported.unlink(missing_ok=True)
+
+
+def _export_session(task: FollowUpTask) -> Path | None:
+    """Write a session out of OpenCode's database, which the client does not name, to a file of our own."""
+    for database in opencode_databases(Path.home(), os.environ):
+        if any(each.id == task.session for each in list_sessions(database)):
+            state = state_folder(bank_file(Path(task.place)))
+            exported = hook_log.session_log(state, f"{task.session}-{os.getpid()}")
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(exported, export_session(database, task.session), is_private=True)
+            return exported
+    return None
 
 
 def _process_session(task: FollowUpTask, bank: Bank) -> None:

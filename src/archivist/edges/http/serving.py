@@ -170,7 +170,8 @@ class ServerHandle(NamedTuple):
 
     url: str
     link: str
-    serve: Callable[[], None]
+    serve: Callable[[Callable[[], None]], None]
+    """Serves until stopped; what it is given is called once the server answers."""
 
 
 def open_server(
@@ -209,22 +210,29 @@ def open_server(
         logger.setLevel(level)
         logger.propagate = False
 
-    def make_one() -> uvicorn.Server:
+    def make_one(announce: Callable[[], None] = lambda: None) -> uvicorn.Server:
         make = partial(
             create_app, is_beyond_loopback=not listening.is_loopback(host), pages=pages, browsers=browsers
         )
         app = TeamApp(banks or {name: open_bank}, make, browsers, has_own_banks=rules.private_runs)
-        return listening.make_server(app, silence_s=rules.silence_s, stop=app.stop, certificate=certificate)
+        return listening.make_server(
+            app, silence_s=rules.silence_s, stop=app.stop, certificate=certificate, announce=announce
+        )
 
     url = listening.url_of(host, listener.getsockname()[1], "https" if certificate else "http")
     link = f"{url}/open?key={browsers.create_link()}"
-    if processes == 1:
-        # What is wrong with the certificate is reported before the address is.
-        server = make_one()
-        return ServerHandle(url, link, lambda: server.run(sockets=[listener]))
-    return ServerHandle(
-        url, link, lambda: listening.serve_in_processes(processes, lambda: make_one().run(sockets=[listener]))
-    )
+    if certificate is not None:
+        # What is wrong with it is reported before the address is.
+        make_one()
+
+    def serve(announce: Callable[[], None]) -> None:
+        if processes == 1:
+            make_one(announce).run(sockets=[listener])
+            return
+        announce()
+        listening.serve_in_processes(processes, lambda: make_one().run(sockets=[listener]))
+
+    return ServerHandle(url, link, serve)
 
 
 def create_app(

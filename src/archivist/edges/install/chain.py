@@ -22,7 +22,6 @@ from archivist.edges.install import changes, jsonc
 from archivist.edges.install.changes import SetupRecord
 from archivist.edges.install.clients import (
     NO_SERVER,
-    WITHOUT_HOOKS,
     InstallLocation,
     has_server,
     targets,
@@ -48,9 +47,7 @@ _TOLD_AT = {
     hook_events.SUBAGENT_START: "subagent start",
 }
 # The hooks of the others tell what is learnt.
-_WITH_OWN_LOG = ("claude-code", "codex", "gemini")
-# What shows that a client without hooks is used here.
-_SIGNS_WITHOUT_HOOKS = {"opencode": ".local/share/opencode", "copilot-cli": ".copilot/session-state"}
+_WITH_OWN_LOG = ("claude-code", "codex", "gemini", "copilot", "opencode")
 # Files of a project whose variables clients give to the programs that they start.
 _FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
 # A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
@@ -94,15 +91,6 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
         *(
-            Check(
-                client,
-                True,
-                f"learnt from by setup; told by MCP: archivist install {client} says how",
-            )
-            for client in WITHOUT_HOOKS
-            if home is not None and (home / _SIGNS_WITHOUT_HOOKS[client]).is_dir()
-        ),
-        *(
             _describe_client(client, installs)
             for client in hook_events.CLIENTS
             if client in {each[0] for each in installs}
@@ -112,9 +100,10 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
 
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
     """Return what the clients' settings in a project and in a home have of ours."""
-    # Only Claude Code reads files of its own that are not committed.
+    # Only these read files of their own that are not committed.
     local, project = InstallLocation(root, is_local=True), InstallLocation(root)
     places = [(each, "claude-code") for each in dict.fromkeys((local, local.read_by("claude-code")))]
+    places.append((local, "copilot"))
     # Nor does Codex read the committed hooks of a linked worktree.
     codex = project._replace(root=local.read_by("codex").root)
     places += [(codex if client == "codex" else project, client) for client in clients]
@@ -295,7 +284,7 @@ def _check_hook(installs: list[ClientInstall], root: Path, log_folder: Path) -> 
     if elapsed_s > _SLOW_S:
         text = f"it took {elapsed_s:.1f} s: archivist status shows how large the bank is"
         return Check("firing", False, text)
-    answer = "a brief" if len(ran.stdout) > len("{}\n") else "nothing to brief yet"
+    answer = "a brief" if len(ran.stdout) > len("{}\n") else "nothing, see the line brief"
     return Check("firing", True, f"answers in {elapsed_s * 1000:.0f} ms: {answer}")
 
 

@@ -33,8 +33,8 @@ _BACKUPS = "settings"
 _BOM = "\ufeff"
 # The folders that installing may create.
 _FOLDERS = (
-    ".claude", ".codex", ".config", ".copilot", ".cursor", ".gemini", ".github", ".vscode", "Code", "User",
-    "hooks", "rules",
+    ".claude", ".codex", ".config", ".copilot", ".cursor", ".gemini", ".github", ".opencode", ".vscode",
+    "Code", "User", "copilot", "hooks", "opencode", "plugins", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = (
     "hooks only; the MCP server is left out, since its settings file belongs to the project. For yourself"

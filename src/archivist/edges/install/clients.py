@@ -34,6 +34,7 @@ _TIMEOUTS: Mapping[str, Mapping[str, int]] = {
     "codex": {SESSION_START: 10, SESSION_END: 3},
     "gemini": dict.fromkeys(EVENT_NAMES["gemini"], 10_000),
     "vscode": dict.fromkeys(EVENT_NAMES["vscode"], 10),
+    "copilot": {SESSION_START: 10},
 }
 _VERSION = ("version",)
 _SERVER: Mapping[str, Any] = {"command": PROGRAM, "args": [SERVER]}
@@ -44,15 +45,11 @@ _SIGNS = {
     "cursor": (".cursor", "cursor"),
     "gemini": (".gemini", "gemini"),
     "vscode": ("", "code"),
+    "copilot": (".copilot/session-state", "copilot"),
+    "opencode": (".local/share/opencode", "opencode"),
 }
 # Clients that find the settings of the main worktree in the linked ones.
 SHARED_BY_WORKTREES = ("claude-code", "codex")
-# Clients into which no hook of ours can be installed, and how each is given our MCP server.
-WITHOUT_HOOKS = {
-    "opencode": 'in opencode.json "mcp": {"archivist": {"type": "local", "command": ["archivist", "mcp"]}}'
-    ' (OpenCode 2: inside of "mcp": {"servers": {…}})',
-    "copilot-cli": "copilot mcp add archivist -- archivist mcp",
-}
 NO_SERVER = (
     "the MCP server is left out, because the MCP SDK is not installed:"
     " in its clone pipx install --force '.[mcp,server]', else pip install 'archivist-memory[mcp]';"
@@ -76,8 +73,11 @@ class InstallLocation(NamedTuple):
         """Return the place of the settings that are not committed and that a client reads here.
 
         In a linked worktree Codex takes the hooks of the main one, never its own, and Claude Code since
-        2.1.211 its local settings. The others read the folder in which they start.
+        2.1.211 its local settings. The others read the folder in which they start. For OpenCode our hooks
+        are a program of ours, which no repository should carry: it goes into the user's own settings.
         """
+        if client == "opencode" and not self.is_user:
+            return InstallLocation(Path.home().absolute(), is_user=True)
         main = to_main_worktree(self.root)
         is_linked = self.is_local and client in SHARED_BY_WORKTREES and main != real_path(self.root)
         return self._replace(root=main) if is_linked else self
@@ -111,7 +111,8 @@ def server_entry() -> dict[str, Any]:
 class InstallTarget:
     """One file of a client's settings, and what of ours goes into it.
 
-    `servers` is the key of the client's servers, `text` that of a file which is ours as a whole.
+    `servers` is the key of the client's servers, `text` that of a file which is ours as a whole. One with
+    hooks is a program that its first line marks as ours, whatever version wrote it.
     """
 
     path: Path
@@ -126,7 +127,7 @@ class InstallTarget:
         """Return a file's text with our entries."""
         where, server = str(self.path), (self.servers, PROGRAM)
         if self.text:
-            return text or self.text
+            return self.text if not text or self._is_ours(text) else text
         if self.path.suffix == ".toml":
             return entries.add_table(text, server, self.server, where, is_user=self.is_user)
         if self.is_versioned and jsonc.find(jsonc.parse(text, where), _VERSION, where) is None:
@@ -136,6 +137,11 @@ class InstallTarget:
         if not self.servers:
             return text
         return entries.add_server(text, server, self.server, where, is_user=self.is_user)
+
+    def _is_ours(self, text: str) -> bool:
+        """Say whether a whole text is ours; an edited one is the user's, and stays."""
+        text = text.replace("\r\n", "\n")
+        return text == self.text or bool(self.hooks and text.startswith(self.text.partition("\n")[0]))
 
     def is_redirected(self, text: str) -> bool:
         """Say whether entries of ours in a project's file lead elsewhere than those that we write."""
@@ -153,8 +159,7 @@ class InstallTarget:
         """Return a file's text without our entries; the original is the text before them, where known."""
         where, server = str(self.path), (self.servers, PROGRAM)
         if self.text:
-            # An edited text is the user's, and stays.
-            return "" if text.replace("\r\n", "\n") == self.text else text
+            return "" if self._is_ours(text) else text
         if self.path.suffix == ".toml":
             return entries.remove_table(text, server, where)
         after = entries.remove_server(text, original, server, where) if self.servers else text
@@ -184,6 +189,8 @@ def client_hooks(client: str) -> list[Hook]:
             entry = {"command": handler["command"]}
         elif client == "vscode":
             entry = {**handler, "timeout": timeout}
+        elif client == "copilot":
+            entry = {**handler, "timeoutSec": timeout}
         hooks.append(Hook(event, words, entry))
     return hooks
 
@@ -194,9 +201,7 @@ def targets(client: str, place: InstallLocation, *, with_server: bool = True) ->
     match client:
         case "claude-code":
             name = ".claude/settings.local.json" if place.is_local else ".claude/settings.json"
-            settings = place.file(name)
-            if place.is_user and os.environ.get("CLAUDE_CONFIG_DIR"):
-                settings = Path(os.environ["CLAUDE_CONFIG_DIR"]).expanduser() / "settings.json"
+            settings = _moved_by("CLAUDE_CONFIG_DIR", place, "settings.json") or place.file(name)
             servers = place.file(".mcp.json", ".claude.json")
             found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="mcpServers")]
         case "codex":
@@ -216,12 +221,42 @@ def targets(client: str, place: InstallLocation, *, with_server: bool = True) ->
                 found.append(InstallTarget(place.root / ".cursor/rules/archivist.mdc", text=_RULE))
         case "gemini":
             found = [InstallTarget(place.file(".gemini/settings.json"), hooks, "mcpServers", _SERVER)]
+        case "copilot":
+            name = (
+                ".github/copilot/settings.local.json" if place.is_local else ".github/copilot/settings.json"
+            )
+            moved = [_moved_by("COPILOT_HOME", place, file) for file in ("settings.json", "mcp-config.json")]
+            settings = moved[0] or place.file(name, ".copilot/settings.json")
+            servers = moved[1] or place.file(".github/mcp.json", ".copilot/mcp-config.json")
+            server = {"type": "local", **_SERVER, "tools": ["*"]}
+            found = [
+                InstallTarget(settings, hooks),
+                InstallTarget(servers, servers="mcpServers", server=server),
+            ]
+        case "opencode":
+            top = _moved_by("XDG_CONFIG_HOME", place, "opencode")
+            top = top or place.file(".opencode", ".config/opencode")
+            config, commented = top / "opencode.json", top / "opencode.jsonc"
+            config = commented if commented.exists() and not config.exists() else config
+            # Version 2 reads this form of the first too.
+            server = {"type": "local", "command": [PROGRAM, SERVER]}
+            text = Path(__file__).with_name("opencode.js").read_text("utf-8")
+            found = [
+                InstallTarget(top / "plugins/archivist.js", hooks, text=text),
+                InstallTarget(config, servers="mcp", server=server),
+            ]
         case _:
             settings = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
             servers = _vscode_folder(place) / "mcp.json"
             found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="servers")]
     found = [replace(target, is_user=place.is_user) for target in found]
     return found if with_server else [replace(target, servers="") for target in found if target.hooks]
+
+
+def _moved_by(variable: str, place: InstallLocation, name: str) -> Path | None:
+    """Return a user's file where a variable moves the folder of a client's settings."""
+    moved = os.environ.get(variable, "") if place.is_user else ""
+    return Path(moved).expanduser() / name if moved else None
 
 
 def _vscode_folder(place: InstallLocation) -> Path:

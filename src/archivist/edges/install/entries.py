@@ -70,12 +70,16 @@ def calls_in(handler: object) -> Iterator[ProgramCall]:
 
 
 def _variables(handler: object) -> Iterable[str]:
-    variables = handler.get("env") if isinstance(handler, Mapping) else None
+    fields = handler if isinstance(handler, Mapping) else {}
+    # OpenCode's name for it.
+    variables = fields.get("env") or fields.get("environment")
     return variables if isinstance(variables, Mapping) else ()
 
 
 def named_programs(text: str, where: str) -> list[tuple[str, str]]:
     """Return the program and the bank, if any, that each hook of ours in a file names."""
+    if where.endswith(".js"):
+        return [(PROGRAM, "")]
     return [
         (words[at], next((after for word, after in pairwise(words[at + 1 :]) if word == "--bank"), ""))
         for _, _, handler in _read_handlers(text, where)
@@ -88,7 +92,9 @@ def _own_commands(handler: object) -> Iterator[tuple[list[str], int, bool]]:
     fields = handler if isinstance(handler, Mapping) else {}
     command, args = fields.get("command"), fields.get("args")
     commands: list[list[str]] = [[]]
-    if isinstance(command, str) and not isinstance(args, list):
+    if isinstance(command, list):
+        commands = [[str(word) for word in command]]
+    elif isinstance(command, str) and not isinstance(args, list):
         for token in _TOKEN.finditer(command.strip()):
             if token["word"] is not None:
                 commands[-1].append(re.sub(r"[\"']", "", token["word"]))

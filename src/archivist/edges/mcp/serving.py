@@ -68,8 +68,8 @@ def serve_http(memory: MemoryServer, place: tuple[str, int], *, announce: Callab
     rules = memory.reading.ensure_open().config.server
     listener = listen(*place)
     app = make_http_app(memory, rules)
-    server = make_server(app, silence_s=rules.silence_s, stop=app.stop)
-    announce(url_of(*listener.getsockname()[:2]) + PATH)
+    url = url_of(*listener.getsockname()[:2]) + PATH
+    server = make_server(app, silence_s=rules.silence_s, stop=app.stop, announce=lambda: announce(url))
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:

@@ -14,11 +14,11 @@ from ipaddress import ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from archivist.errors import InputError
+from archivist.errors import ArchivistError, BankError, InputError
 
 if TYPE_CHECKING:
     import uvicorn
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Connections that arrive before the server accepts wait in this queue instead of being refused.
 _BACKLOG = 1_024
@@ -154,13 +154,52 @@ def use_one_thread_for_vectors() -> None:
         os.environ.setdefault(name, "1")
 
 
+def _noting_failures(app: ASGIApp, failures: list[ArchivistError]) -> ASGIApp:
+    """Return an app that notes why it could not start, instead of printing its traceback."""
+
+    async def run_app(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_plainly(message: Message) -> None:
+            # The message of a failed start is its traceback.
+            is_failed = message["type"] == "lifespan.startup.failed"
+            await send({"type": message["type"]} if is_failed else message)
+
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        try:
+            await app(scope, receive, send_plainly)
+        except ArchivistError as error:
+            failures.append(error)
+
+    return run_app
+
+
 def make_server(
-    app: ASGIApp, *, silence_s: float, stop: Callable[[], None], certificate: Certificate | None = None
+    app: ASGIApp,
+    *,
+    silence_s: float,
+    stop: Callable[[], None],
+    certificate: Certificate | None = None,
+    announce: Callable[[], None] = lambda: None,
 ) -> uvicorn.Server:
-    """Return the server of an app; `stop` is called on shutdown and ends what would delay it."""
+    """Return the server of an app; `stop` is called on shutdown and ends what would delay it.
+
+    `announce` is called once the app has started. If it cannot, running the server raises the app's error.
+    """
     import uvicorn
 
+    failures: list[ArchivistError] = []
+
     class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            # uvicorn leaves the process, or in older versions only the server.
+            with suppress(SystemExit):
+                await super().startup(sockets)
+            if not self.started:
+                unknown = BankError("the server did not start", hint="its messages above have the reason")
+                raise next(iter(failures), unknown)
+            announce()
+
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Event streams and uploads would keep their connections open.
             stop()
@@ -168,7 +207,7 @@ def make_server(
 
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
-        app,
+        _noting_failures(app, failures),
         # Named, so that the limits below do not depend on which parsers happen to be installed.
         http="h11",
         ws="none",
