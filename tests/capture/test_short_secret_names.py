@@ -14,7 +14,7 @@ _LETTERS = string.ascii_letters + string.digits
 
 
 def _draw(length: int = 28) -> str:
-    return "q7R" + "".join(random.Random(length).choices(_LETTERS, k=length))
+    return "q7R" + "".join(random.Random(length).choices(_LETTERS, k=length))  # noqa: S311 - a value for a test
 
 
 @pytest.mark.req("N7")

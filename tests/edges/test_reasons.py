@@ -84,12 +84,13 @@ def test_lessons_of_another_project_are_named_with_the_option(
 
 
 def test_lessons_of_another_project_are_named_beside_what_works_here(
-    archivist: Command, app: Path, home: Path
+    archivist: Command, app: Path, home: Path, tmp_path: Path
 ) -> None:
-    _learn(archivist, app, home, "--repo", "openagents")
+    other = make_repository(tmp_path / "openagents")
     calls = (("pnpm test:kiln", "12 checks passed", 0),)
-    for number in (5, 6, 7):
-        archivist("capture", str(client_homes.claude_code(home, app, number, calls)), cwd=app)
+    logs = [client_homes.claude_code(home, app, number, calls) for number in (5, 6, 7)]
+    for log in (*logs, *(client_homes.claude_code(home, other, number) for number in (0, 1))):
+        archivist("capture", str(log), cwd=app)
     archivist("reflect", "--pending", cwd=app)
     told, reason = _look(app, "brief")
     assert "pnpm test:kiln" in told
