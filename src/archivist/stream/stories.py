@@ -172,7 +172,7 @@ def read_stories(entries: Sequence[Entry], words: _Words | None = None) -> list[
     return [*(Story(*each) for each in labelled.items()), *(Story("", group) for group in loose)]
 
 
-def _find_name(story: Story) -> tuple[str, int]:
+def find_name(story: Story) -> tuple[str, int]:
     """Return the title, or the two words of one, that most titles of a story have, and how many have it."""
     titles = [" ".join(_LABEL.sub("", entry.action).split()).strip(" .:,()") for entry in story.entries]
     found = [stems_of(title) for title in titles]
@@ -253,7 +253,7 @@ def _tell(
         for entry in entries
     )
     thread = next((each for each in threads if each.label == label), None)
-    name, count = _find_name(story)
+    name, count = find_name(story)
     found = (
         _role_wait(story, roles_of(entries)), _trend(story), _relapse(story, entries, answered),
         _end(thread), _wait(story, answered), _course(story, latest), _decisions(story),
