@@ -329,3 +329,11 @@ def test_a_product_that_speaks_of_blocking_and_errors_is_no_obstacle() -> None:
 def test_any_words_can_be_read(action: str, content: str) -> None:
     entry = _entry(1, action or "x", content=content, role="qa")
     assert insights([entry]) == []
+
+
+@pytest.mark.req("C7")
+def test_an_issue_number_is_no_http_status() -> None:
+    said = ("Audit export as CSV, PR #417 (#416)", "Audit export as JSON: #416", "Customer is happy (#416)")
+    assert [report.sign for entry in _over(*said) for report in read_reports(entry)] == []
+    (report,) = read_reports(_entry(1, "The upload answers 413 from the proxy"))
+    assert report.sign == "trouble"
