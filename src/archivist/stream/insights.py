@@ -94,7 +94,8 @@ def insights(
         make_insight(each.cluster, each.title, *each.sentences, tags=(each.kind,))
         for each in session_patterns(sessions)
     ]
-    stories = story_insights(history, others, new, related)
+    light = [entry for entry in others if entry.seq >= history[0].seq][-_MOST_COMPARED:] if history else []
+    stories = story_insights(history, light, new, related)
     pressing = [
         period_insight(threads, history, of_sprint, sprint, obstacles) if sprint else None,
         *troubles,
