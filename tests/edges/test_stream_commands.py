@@ -186,6 +186,9 @@ def test_a_text_from_stdin_is_added_dated_and_removed(cli: Cli) -> None:
 @pytest.mark.req("C9")
 def test_a_bank_is_taken_in_once(cli: Cli, project: Path) -> None:
     (project / "bank.md").write_text(BANK)
+    refused = cli("import", "bank.md")
+    assert refused.code == 4
+    assert "archivist archive import-bank bank.md" in refused.err
     first = cli("archive", "import-bank", "bank.md")
     assert first.out.startswith("1 bank imported, 0 known already: 2 roles, 2 threads, 7 entries, ")
     assert _json(cli("archive", "import-bank", ".", "--json"))["unchanged"] == 1

@@ -104,7 +104,8 @@ def test_roles_that_wait_for_each_other_are_told() -> None:
         _entry(3, "waiting on design", issues=(9,), role="engineering"),
     ]
     found = {each.tags[2]: each for each in insights(entries)}
-    assert found["cross-role"].action == "Reflection: engineering waits for design on #9 since cycle 2"
+    assert found["cross-role"].action.startswith("Reflection: “Designed the form” (#9) stands: ")
+    assert "engineering waits for design since cycle 2: “waiting on design”" in found["cross-role"].action
     assert "design in cycle 1; engineering in cycles 2, 3" in found["cross-role"].content
     assert found["cross-role"].importance == 10
 
@@ -277,14 +278,17 @@ def test_an_issue_of_several_roles_is_told_while_it_is_open() -> None:
     said = (("dev", "Began with #23"), ("design", "Reviewed #23"), ("dev", "#23 is in review"))
     entries = [_entry(n, text, role=role, issues=(23,)) for n, (role, text) in enumerate(said, 1)]
     (found,) = insights(entries)
-    assert found.action == "Reflection: #23 is open since cycle 1"
-    assert found.content.startswith("Last: “#23 is in review” (cycle 3, dev). No entry says that it is done.")
+    course = "went from “Began with #23” (cycle 1) to “#23 is in review” (cycle 3)"
+    assert found.action.startswith("Reflection: #23 ")
+    assert found.action.endswith(course)
+    assert found.content.startswith("cycle 1: Began with #23 → cycle 2: Reviewed #23 → cycle 3: ")
     later = _entry(9, "Wrote the newsletter", role="pm")
-    assert insights([*entries, later])[0].action == "Reflection: #23 is open and was left in cycle 3"
+    action = insights([*entries, later])[0].action
+    assert action.endswith(f"{course}; no entry is about it in the 6 cycles since")
     merged = _entry(4, "Merged PR #41, closes #23", issues=(23,), prs=(41,), role="dev")
     (found,) = insights([*entries, merged])
-    assert found.action == "Reflection: #23 took 3 cycles and was done in cycle 4"
-    assert found.content.startswith("What ended it: “Merged PR #41, closes #23” (cycle 4, dev).")
+    assert found.action.endswith("took 3 cycles and was done with “Merged PR #41, closes #23” (cycle 4)")
+    assert found.content.startswith("cycle 1: Began with #23 → ")
 
 
 @pytest.mark.req("C7")
@@ -325,3 +329,11 @@ def test_a_product_that_speaks_of_blocking_and_errors_is_no_obstacle() -> None:
 def test_any_words_can_be_read(action: str, content: str) -> None:
     entry = _entry(1, action or "x", content=content, role="qa")
     assert insights([entry]) == []
+
+
+@pytest.mark.req("C7")
+def test_an_issue_number_is_no_http_status() -> None:
+    said = ("Audit export as CSV, PR #417 (#416)", "Audit export as JSON: #416", "Customer is happy (#416)")
+    assert [report.sign for entry in _over(*said) for report in read_reports(entry)] == []
+    (report,) = read_reports(_entry(1, "The upload answers 413 from the proxy"))
+    assert report.sign == "trouble"

@@ -103,3 +103,23 @@ def test_nothing_is_embedded_inside_a_transaction(bank: Bank) -> None:
         assert bank.vectors.count_unembedded() == 30
     bank.stream.log("One more", role="qa")
     assert bank.vectors.count_unembedded() == 0
+
+
+@pytest.mark.req("C11")
+def test_an_answer_in_other_words_is_found_by_its_thread(bank: Bank) -> None:
+    _log(bank, "Checkout shows items twice (#7)", "Wrote docs", "Keyed the merge by SKU (#7)", "New logo")
+    assert _cycles(bank.stream.search("why are items shown twice in the checkout?"))[:2] == [1, 3]
+    for said in ("SHOP-4: replica lags at night", "Split the table by month, see SHOP-4", "Lunch"):
+        bank.stream.log(said)
+    found = [hit.entry.action for hit in bank.stream.search("what about the replica that lags?")]
+    assert "Split the table by month, see SHOP-4" in found
+
+
+@pytest.mark.req("C11")
+def test_who_did_something_is_answered_by_that_role(bank: Bank) -> None:
+    for role, said in (("qa", "Safari upload fails (#9)"), ("web", "Listen to change events (#9)")):
+        bank.stream.log(said, role=role)
+    bank.stream.log("Newsletter sent", role="web")
+    assert [hit.entry.action for hit in bank.stream.search("what did web do about the Safari upload?")][
+        :1
+    ] == ["Listen to change events (#9)"]

@@ -155,7 +155,8 @@ def test_the_same_subject_in_three_cycles_is_a_theme_and_a_rising_number_a_trend
     assert "theme" in theme.tags
     trend = _about(DATABASE, "4 → 11 → 31")
     assert "trend" in trend.tags
-    assert "“Replica of orders is 31 seconds behind”" in trend.action
+    assert trend.action.startswith("Reflection: Replica of orders rose from 4 to 31 between cycles 1 and 6")
+    assert "cycle 6: Replica of orders is 31 seconds behind" in trend.content
 
 
 @pytest.mark.req("C7")

@@ -48,12 +48,12 @@ def _replay(bank: Bank, team: str) -> list[Told]:
 # Words that one insight of the whole history must hold together, in its heading and its text.
 HEADINGS = {
     "ada": (
-        ("PR #219 took 40 cycles", "Others were faster", "PR #107 5"),
+        ("(PR #219) took 40 cycles", "Others were faster", "PR #107 5"),
         ("#26 was blocked in 3 cycles", "NPM_TOKEN", "ended in cycle 54", "Asked the human owner"),
         ("trouble with CI", "in 4 cycles", "ended in cycle 79", "CI green again"),
         ("#200 was blocked in 5 cycles", "ended in cycle 120", "finally deployed"),
         ("trouble with Auth E2E (#181) in 3 cycles", "Learnt: “turned out that bcrypt"),
-        ("PR #103 took 11 cycles", "Learnt: “Lesson: PRs that miss a role's turn"),
+        ("(PR #103) took 11 cycles", "Learnt: “Lesson: PRs that miss a role's turn"),
         ("“Sprint 2: SaaS” ended", "#223", "Left open: #155"),
     ),
     "game": (
@@ -63,7 +63,7 @@ HEADINGS = {
     ),
     "oncall": (
         ("trouble with “pg-main out of connections” in 3 cycles", "open since cycle 1"),
-        ("#861 took 5 cycles", "done in cycle 20", "open redirect in the login"),
+        ("(#861) took 5 cycles", "done with “", "(cycle 20)", "open redirect in the login"),
         (
             "trouble with “status page certificate” in at least 3 cycles",
             "ended in cycle 24",
@@ -82,7 +82,7 @@ HEADINGS = {
     "shop": (
         ("#311 was blocked in 3 cycles", "coupon terms", "ended in cycle 29"),
         ("checkout e2e", "(#315)", "ended in cycle 14"),
-        ("PR #320 took 13 cycles", "product grid"),
+        ("(PR #320) took 13 cycles", "product grid"),
         ("decided: summer sale starts without coupons", "It replaced “coupons go live"),
     ),
 }

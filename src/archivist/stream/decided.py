@@ -16,6 +16,7 @@ from archivist.stream.insight_text import (
     make_insight,
     quote_entry,
     quote_text,
+    say,
     shorten,
     unique_entries,
 )
@@ -56,7 +57,7 @@ _UNDONE = re.compile(
     r"\b(?:dropp?(?:ed|s)|remove[sd]|reverted|lifted|abandon(?:s|ed)|undone|rolled back|withdrawn)\b",
     re.IGNORECASE,
 )
-_DECIDED = re.compile(r"^decided:?\s+(?:that\s+)?", re.IGNORECASE)
+_DECIDED = re.compile(r"^deci(?:ded|sion):?\s+(?:that\s+)?", re.IGNORECASE)
 _FIGURE = re.compile(r"\d")
 
 
@@ -189,7 +190,7 @@ def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight 
         return _undone_insight(last, replaced[last.id])
     issues = tuple(by_issue(theme))
     about = f"about #{issues[0]}: " if issues and len(theme) > 1 else ""
-    holds = "; ".join(entry.action.rstrip(".") for entry in reversed(hold))
+    holds = "; ".join(say(entry) for entry in reversed(hold))
     gone = [entry for entry in theme if entry.id in replaced]
     is_one = len(hold) == 1
     title = f"decided: {about}{_DECIDED.sub('', holds)}"
@@ -229,7 +230,7 @@ def _is_undone(decision: Entry, later: Entry) -> bool:
 def _undone_insight(decision: Entry, later: Entry) -> Insight:
     return make_insight(
         [decision, later],
-        shorten(f"no longer holds: {_DECIDED.sub('', decision.action)}"),
+        shorten(f"no longer holds: {_DECIDED.sub('', say(decision))}"),
         f"Decided as {quote_entry(decision)}. It was taken back with {quote_entry(later)}.",
         tags=("decisions",),
         about=labels_of(decision),

@@ -42,6 +42,7 @@ _OF_STATE = re.compile(
 )
 # A question with these words asks for reflections; else they come after the entries.
 _OF_REFLECTIONS = re.compile(r"\b(?:reflect\w*|insights?|recurr?\w*|patterns?)\b", re.IGNORECASE)
+_WHO = re.compile(r"\b(?:did|does|has|have|by)\s+(?:the\s+)?([\w-]+)", re.IGNORECASE)
 _CYCLE = re.compile(
     r"""(?:\b(?P<how>since|after|from|before|until|up\ to)\ +)?
         \b(?:(?P<word>cycles?)\ *\#?|C)(?P<first>\d{1,9})\b
@@ -70,7 +71,8 @@ class QuestionFilters(NamedTuple):
     """The filters in a question's words; None where it names none.
 
     `issues` and `prs` are all that it refers to, `issue` is the one where it names one alone.
-    `is_certain` is true when its cycles cannot mean anything else: C99 may be a language.
+    `who` is a word that may be the role that did what is asked for; `is_certain` is true when its cycles
+    cannot mean anything else: C99 may be a language.
     """
 
     cycles: tuple[int | None, int | None] | None = None
@@ -81,6 +83,7 @@ class QuestionFilters(NamedTuple):
     is_of_state: bool = False
     issues: tuple[int, ...] = ()
     prs: tuple[int, ...] = ()
+    who: str = ""
 
 
 def find_references(
@@ -123,6 +126,7 @@ def parse_question(question: str) -> QuestionFilters:
         is_of_state=_OF_STATE.search(question) is not None,
         issues=named.issues,
         prs=named.prs,
+        who=who[1] if (who := _WHO.search(question)) else "",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -13,6 +14,10 @@ from archivist.text import shorten_line
 _SHOWN_IDS = 10
 SHOWN_ISSUES = 5
 _SHOWN_RELATED = 3
+# So many words are a title; what happened is in the content then.
+_TITLE_WORDS = 4
+_SAID_CHARACTERS = 140
+_SENTENCE = re.compile(r"(?<=[.!?])\s")
 # A heading is cut; what an insight quotes stands whole, unless it is pasted output.
 shorten = partial(shorten_line, most=110)
 quote_text = partial(shorten_line, most=300)
@@ -96,10 +101,28 @@ def name_related(related: Sequence[RelatedItem], issues: Sequence[int]) -> str:
     return f"In the archive: {', '.join(names)}." if names else ""
 
 
+def say(entry: Entry, label: str = "", most: int = _SAID_CHARACTERS) -> str:
+    """Return what an entry says: its action, and where that is only a title the first of its content."""
+    title, content = (" ".join(text.split()).rstrip(".") for text in (entry.action, entry.content))
+    text = title
+    if content and len(title.split()) <= _TITLE_WORDS:
+        first, *more = _SENTENCE.split(content)
+        text = f"{first} {more[0]}" if more and len(first) + len(more[0]) < most else first
+    if label:
+        text = re.sub(rf"\s?\([^()]*{re.escape(label)}(?!\w)[^()]*\)", "", text)
+    return shorten_line(text.rstrip("."), most=most)
+
+
+def quote_said(entry: Entry, label: str = "") -> str:
+    """Quote what an entry says, with its cycle."""
+    return f"“{say(entry, label)}” (cycle {entry.cycle})"
+
+
 def quote_entry(entry: Entry, said: str = "") -> str:
     """Quote what an entry says was done, with its cycle and role."""
     role = f", {entry.role}" if entry.role else ""
-    return f"“{quote_text(entry.action)}{said}” (cycle {entry.cycle}{role})"
+    told = f": {quote_text(say(entry))}" if not said and say(entry) not in entry.action else said
+    return f"“{quote_text(entry.action)}{told}” (cycle {entry.cycle}{role})"
 
 
 def quote_report(report: ObstacleReport) -> str:

@@ -8,7 +8,7 @@ mere count is no insight, and nothing is told twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from archivist.config import StreamRules
 from archivist.records import Entry
@@ -28,8 +28,8 @@ from archivist.stream.insight_text import (
 )
 from archivist.stream.obstacles import Wait, read_waits
 from archivist.stream.sessions import SESSION, session_patterns
-from archivist.stream.themes import theme_insights, trend_insights
-from archivist.stream.threads import describe_wait, period_insight, read_threads, thread_insights
+from archivist.stream.stories import story_insights
+from archivist.stream.threads import describe_wait, period_insight, read_threads
 from archivist.stream.timelines import find_obstacles, obstacle_insight, stems_of
 
 # A reflection is read in full, so it holds only a few insights, obstacles first.
@@ -40,6 +40,12 @@ _MUTUAL_WAITS = 3
 # Grouping compares every report with every group: 400 entries are read in about 40 ms.
 _MOST_COMPARED = 400
 _SHOWN_RELATED = 3
+# What an insight weighs by its kind, times the importance of the entries that only it explains: what is open
+# or came back asks for something to be done, a mere course does not.
+_FACTORS = {
+    "decisions": 1.5, "open": 1.5, "relapse": 1.4, "waited": 1.3, "trend": 1.3,
+    "cross-role": 1.5, "remedy": 1.6, "wish": 1.6, "course": 0.7, "files": 0.8,
+}  # fmt: skip
 
 
 def reason_to_reflect(
@@ -83,31 +89,46 @@ def insights(
     of_sprint = {entry.id for entry in history if entry.seq > sprint_seq}
     threads = read_threads(history)
     obstacles = find_obstacles(history, others, new)[:_MOST_OBSTACLES]
-    found = [
+    troubles = [obstacle_insight(timeline, history, related, others) for timeline in obstacles]
+    patterns = [
+        make_insight(each.cluster, each.title, *each.sentences, tags=(each.kind,))
+        for each in session_patterns(sessions)
+    ]
+    light = [entry for entry in others if entry.seq >= history[0].seq][-_MOST_COMPARED:] if history else []
+    stories = story_insights(history, light, new, related)
+    pressing = [
         period_insight(threads, history, of_sprint, sprint, obstacles) if sprint else None,
-        *(obstacle_insight(timeline, history, related, others) for timeline in obstacles),
-        *(
-            make_insight(each.cluster, each.title, *each.sentences, tags=(each.kind,))
-            for each in session_patterns(sessions)
-        ),
-        *trend_insights(history, new),
+        *troubles,
         _mutual_wait_insight(entries),
-        *thread_insights(threads, history, new, related),
     ]
-    told = _choose([insight for insight in found if insight is not None])
+    told = _choose(insight for insight in pressing if insight is not None)
+    found = [*patterns, *stories, *decision_insights(history, new, told_before)]
+    told = _choose_weightiest(found, {entry.id: entry.importance for entry in (*history, *sessions)}, told)
     told = _add_lessons(told, entries, history)
-    rest = [
-        *decision_insights(history, new, told_before),
-        period_insight(threads, history, new),
-        *theme_insights(history, new),
-    ]
     known = _lessons_insight(entries, lessons)
-    told = _choose((insight for insight in rest if insight is not None), told)
+    more = period_insight(threads, history, new)
+    told = _choose([more] if more else [], told)
     return (
         [*told[: MOST_INSIGHTS - 1], known, *told[MOST_INSIGHTS - 1 :]][:MOST_INSIGHTS]
         if known
         else told[:MOST_INSIGHTS]
     )
+
+
+def _choose_weightiest(
+    found: Iterable[Insight], importance: Mapping[str, int], before: Sequence[Insight]
+) -> list[Insight]:
+    """Return insights behind those before, each the one that explains most of what is not told yet."""
+    chosen, rest = [*before], [*found]
+    while rest:
+        told = {name for each in chosen for name in each.quoted}
+        weights = [
+            _FACTORS.get(each.tags[2], 1.0)
+            * sum(importance.get(name, 0) for name in each.evidence if name not in told)
+            for each in rest
+        ]
+        chosen = _choose([rest.pop(weights.index(max(weights)))], chosen)
+    return chosen
 
 
 def _choose(found: Iterable[Insight], before: Sequence[Insight] = ()) -> list[Insight]:

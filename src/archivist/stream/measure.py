@@ -7,21 +7,27 @@ entries that the question can mean.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from archivist.recall.statements import stem_word
 from archivist.records import Entry, EntryType
+from archivist.stream.insight_text import unique_entries
 from archivist.stream.obstacles import words_of
+from archivist.stream.stories import Story, find_name, read_stories
 
 # The bars of the document: tokens of memory in context, share of relevant results, cross-cycle recall.
 MOST_TOKENS = 5_000
 LEAST_RELEVANT = 0.8
-LEAST_RIGHT = 0.9
+LEAST_RECALLED = 0.9
 # Fewer entries have too few cycles to ask across.
 LEAST_ENTRIES = 20
-_WORDS = 4
-_LEAST_SHARED = 2
+_NAMED = 2
+_ASKED = {
+    EntryType.ACTION: "What was done about {}?",
+    EntryType.DECISION: "What was decided about {}?",
+    EntryType.OBSERVATION: "What was seen of {}?",
+    EntryType.REFLECTION: "What was learnt of {}?",
+}
 
 
 class StreamQuestion(NamedTuple):
@@ -38,6 +44,7 @@ class MemoryMeasure(NamedTuple):
     tokens: int
     questions: int
     right: float
+    recalled: float
     relevant: float
     missed: tuple[str, ...] = ()
 
@@ -45,7 +52,7 @@ class MemoryMeasure(NamedTuple):
     def problems(self) -> list[str]:
         """Return which bars are missed."""
         shares = [
-            (self.right, LEAST_RIGHT, "of the questions answered by the first hit"),
+            (self.recalled, LEAST_RECALLED, "of the questions answered by what is retrieved"),
             (self.relevant, LEAST_RELEVANT, "of what is retrieved to the point"),
         ]
         found = [
@@ -59,51 +66,88 @@ class MemoryMeasure(NamedTuple):
 
 
 def make_questions(entries: Sequence[Entry], most: int) -> list[StreamQuestion]:
-    """Return questions about entries that are spread over the whole stream, five kinds in turn.
+    """Return questions about entries that are spread over the whole stream, as a person asks them.
 
-    Besides a cycle, an issue and the words of an entry itself, people ask in fewer and other words than those
-    that were logged, and how something stands now: then only the latest entry about it is the answer.
+    A person remembers what a thing was called elsewhere, not how the entry that answers was worded: the words
+    of a question are those that other entries about the same thing have, and one of them at least is not in
+    the answer. What is asked is what was done, decided or seen, by whom, in which cycles, and how it stands.
     """
     told = [entry for entry in entries if entry.type is not EntryType.REFLECTION]
     if len(told) < LEAST_ENTRIES:
         return []
-    words = {entry.id: set(words_of(f"{entry.action} {entry.content}")) for entry in told}
+    words = {entry.id: words_of(f"{entry.action} {entry.content}") for entry in told}
     common = Counter(word for found in words.values() for word in found)
+    stories = [story for story in read_stories(told) if len(story.entries) > 1 and len(story.cycles) > 1]
+    home: dict[str, Story] = {}
+    for story in sorted(stories, key=lambda story: len(story.entries)):
+        home |= {entry.id: story for entry in story.entries if entry.id not in home}
     made: dict[str, StreamQuestion] = {}
-    step = max(1, len(told) // most)
-    for place, entry in enumerate(told[::step][:most]):
-        related: list[str] = []
-        if place % 5 == 1 and entry.issues:
-            text = f"What happened with #{entry.issues[0]}?"
-            answers = [each.id for each in told if entry.issues[0] in each.issues]
-        elif place % 5 == 2 and entry.role:
-            text = f"What did {entry.role} do in cycle {entry.cycle}?"
-            answers = [each.id for each in told if (each.cycle, each.role) == (entry.cycle, entry.role)]
-        else:
-            # By the rarest words of what was done; other entries with most of them answer it too.
-            own = words_of(entry.action)
-            rare = sorted(own, key=lambda word: (common[word], word))[:_WORDS]
-            if len(rare) < _LEAST_SHARED:
-                continue
-            if place % 5 > 2:
-                rare = rare[:_LEAST_SHARED]
-            said = " ".join(own[word] for word in own if word in rare)
-            answers = [each.id for each in told if len(words[each.id].intersection(rare)) >= _LEAST_SHARED]
-            text = f"What was done about {said}?"
-            if place % 5 == 3:
-                text = f"How does {said} stand now?"
-                related, answers = answers, answers[-1:]
-            elif place % 5 == 4:
-                text = f"Do we know anything of {' or '.join(stem_word(word) for word in rare)}?"
-        made[text] = StreamQuestion(text, frozenset(answers), frozenset(related or answers))
-    return list(made.values())
+    followed = [entry for entry in told if entry.id in home]
+    step = max(1, len(followed) // most)
+    for place, entry in enumerate(followed[::step]):
+        story = home[entry.id]
+        # Who asks does not know where one of two things with common entries ends.
+        near = [
+            each
+            for each in stories
+            if not {e.id for e in each.entries}.isdisjoint(e.id for e in story.entries)
+        ]
+        text, fits = _ask(place, entry, near)
+        related = unique_entries(each for other in near for each in other.entries)
+        answers = [each for each in related if fits(each)]
+        if said := _words_of_others(story, answers, words, common):
+            text = text.format(said)
+            ids = frozenset(each.id for each in answers)
+            made[text] = StreamQuestion(text, ids, frozenset(each.id for each in related))
+    return list(made.values())[:most]
 
 
-def judge(question: StreamQuestion, found: Sequence[Entry]) -> tuple[bool, int]:
-    """Return whether the first result is an answer, and how many are; so is a reflection that cites one."""
-    fitting = 0
+def _ask(place: int, entry: Entry, stories: Sequence[Story]) -> tuple[str, Callable[[Entry], bool]]:
+    """Return a question about an entry's place in its story, and which entries answer it."""
+    last = {story.entries[-1].id for story in stories}
+    kinds: list[tuple[str, Callable[[Entry], bool]]] = [
+        (_ASKED[entry.type], lambda each: each.type is entry.type),
+        ("How does {} stand now?", lambda each: each.id in last),
+        (f"What was {{}} about in cycle {entry.cycle}?", lambda each: each.cycle == entry.cycle),
+        (f"What happened with {{}} since cycle {entry.cycle}?", lambda each: each.cycle >= entry.cycle),
+    ]
+    if entry.role:
+        kinds.append((f"What did {entry.role} do about {{}}?", lambda each: each.role == entry.role))
+    return kinds[place % len(kinds)]
+
+
+def _words_of_others(
+    story: Story,
+    answers: Sequence[Entry],
+    words: Mapping[str, Mapping[str, str]],
+    common: Mapping[str, int],
+) -> str:
+    """Return what a thing is called, with a word of its other entries that no answer has."""
+    held_out = {word for entry in answers for word in words[entry.id]}
+    others = [entry for entry in story.entries if entry not in answers] or story.entries[:-1]
+    shared = Counter(word for entry in others for word in words[entry.id] if word not in held_out)
+    written = {word: token for entry in others for word, token in words[entry.id].items()}
+    name = find_name(story)[0] or " ".join(list(words[story.entries[0].id].values())[:_NAMED])
+    known = words_of(name)
+    fresh = [word for word in shared if word not in known and word.isalpha()]
+    best = min(fresh, key=lambda word: (-shared[word], common[word], word), default="")
+    return f"{name} {written[best]}" if name and best else name
+
+
+class AnswerCheck(NamedTuple):
+    """Whether the first result answers, whether one of them does, and how many are to the point."""
+
+    is_right: bool
+    is_recalled: bool
+    fitting: int
+
+
+def judge(question: StreamQuestion, found: Sequence[Entry]) -> AnswerCheck:
+    """Return how results answer a question; a reflection answers what the entries that it cites do."""
+    named = []
     for entry in found:
         evidence = entry.extra.get("evidence")
-        cited = map(str, evidence) if isinstance(evidence, list) else ()
-        fitting += not (question.answers | question.related).isdisjoint((entry.id, *cited))
-    return bool(found) and found[0].id in question.answers, fitting
+        named.append({entry.id, *(map(str, evidence) if isinstance(evidence, list) else ())})
+    answers = [not names.isdisjoint(question.answers) for names in named]
+    fitting = sum(not names.isdisjoint(question.answers | question.related) for names in named)
+    return AnswerCheck(answers[:1] == [True], any(answers), fitting)

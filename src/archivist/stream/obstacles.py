@@ -95,7 +95,8 @@ _TROUBLE = _compile(
         |un(?:reachable|available|stable|responsive)|intermittent\w*|keeps?\ \w+ing|killed|throttled|evicted
         |(?:is|are|was|were|went|goes)\ (?:down|full|offline|unusable)|full\ (?:again|once\ more)|fills\ up
         |gone\ (?:after|when|missing)|red(?=\W*$|[,:;]|\ (?:again|on|in|since|because|for|after)\b)
-        |(?:4[012]|50)\d(?:s|(?=\W*$|[,:)]|\ (?:errors?|responses?|after|since|on|from|for|when|again|in)\b))
+        |(?<!\#)(?:4[012]|50)\d
+            (?:s|(?=\W*$|[,:)]|\ (?:errors?|responses?|after|since|on|from|for|when|again|in)\b))
         |diverge[sd]?|preempted|exhausted|(?<!\bran\ )out\ of(?=\ (?:memory|disk|space|connections|quota)\b)
         |(?:does|did|do|is|are)(?:\ not|n't)\ (?:work|respond|start|answer|finish|load)(?:ing)?|expire[sd]
         |(?:not|isn't|aren't|wasn't)\ (?:available|installed|recogni[sz]ed)

@@ -29,6 +29,7 @@ from archivist.stream.entries import (
     CONTENT_CHARACTERS,
     MAX_CYCLE,
     Marker,
+    QuestionFilters,
     current_sprint,
     find_references,
     last_seq,
@@ -39,6 +40,8 @@ from archivist.stream.entries import (
     validate_cycle_range,
     validate_importance,
 )
+from archivist.stream.insight_text import labels_of
+from archivist.stream.obstacles import words_of
 from archivist.stream.sessions import SESSION, describe_session, session_importance
 from archivist.text import estimate_tokens
 
@@ -55,6 +58,8 @@ _BEGUN = "stream_cycles"
 # Id, cycle, time and role say who logged what when, and stay.
 _EDITABLE = ("action", "content", "importance", "type", "tags", "issues", "prs")
 _MOST_HITS = 200
+# An entry can be about more than one issue; each costs a search.
+_MOST_LABELS = 2
 # A larger step is a typing error: it would archive everything, and later cycles would count from there.
 _MOST_SKIPPED = 1_000
 # An agent must not end the counting for all: an empty stream begins at this cycle at most.
@@ -288,9 +293,33 @@ class Stream(BankService):
             each = [self._search_entries(attempt, is_latest_first=True) for attempt in narrowed]
             merged = {hit.entry.id: hit for hits in each for hit in hits}
             return sorted(merged.values(), key=lambda hit: -hit.entry.seq)[:limit]
-        tries = dict.fromkeys(
-            query for attempt in narrowed for query in (attempt._replace(type=named.type), attempt)
+        who = "" if role else self._named_role(named.who)
+        narrowed = [attempt._replace(role=who) for attempt in narrowed if who] + narrowed
+        found = self._search_named(narrowed, named, is_narrow=bool(numbers))
+        is_open = named.cycles is not None and None in named.cycles
+        if numbers or (named.is_certain and not is_open):
+            return found
+        # What it is about may be named by entries of other roles and cycles alone.
+        about = self._search_entries(asked) if who or is_open else found
+        within = _within_cycles(asked, named.cycles) if named.cycles and is_open else asked
+        return self._with_thread(
+            found, about, within._replace(role=role or who), is_of_state=named.is_of_state
         )
+
+    def _named_role(self, word: str) -> str:
+        if not word:
+            return ""
+        with self._bank.reading() as reader:
+            return next(
+                (role for role in reader.known_speakers([word]) if role.casefold() == word.casefold()), ""
+            )
+
+    def _search_named(
+        self, narrowed: Sequence[Query], named: QuestionFilters, *, is_narrow: bool
+    ) -> list[StreamHit]:
+        """Return what the first of some queries finds, by the cycles that a question names, else by all."""
+        types = [attempt._replace(type=named.type) for attempt in narrowed]
+        tries = dict.fromkeys(query for pair in zip(types, narrowed, strict=True) for query in pair)
         found: list[StreamHit] = []
         if named.cycles is not None:
             for attempt in tries:
@@ -300,15 +329,40 @@ class Stream(BankService):
                 found = found or self._search_entries(
                     attempt,
                     with_reflections=named.is_of_reflections,
-                    is_latest_first=bool(numbers) and named.is_of_state,
+                    is_latest_first=is_narrow and named.is_of_state,
                     is_of_state=named.is_of_state,
                 )
-        return found if issue is None or named.is_certain else self._with_thread(found, asked)
+        return found
 
-    def _with_thread(self, found: list[StreamHit], asked: Query) -> list[StreamHit]:
-        """Return hits about an issue with the rest of its thread: whoever names one asks for all of it."""
-        thread = self._search_entries(asked._replace(text=f"#{asked.issue}"), is_latest_first=True)
-        return list({hit.entry.id: hit for hit in (*found, *thread)}.values())[: asked.limit]
+    def _with_thread(
+        self, found: list[StreamHit], about: list[StreamHit], asked: Query, *, is_of_state: bool
+    ) -> list[StreamHit]:
+        """Return hits with the rest of what the best one is about: the answer may be worded otherwise.
+
+        Whoever asks how something stands gets its latest entry first.
+        """
+        if not about:
+            return found
+        best = about[0].entry
+        shared = Counter(label for hit in about for label in labels_of(hit.entry))
+        labels = sorted(labels_of(best), key=lambda label: -shared[label])[:_MOST_LABELS]
+        labels = [f"#{asked.issue}"] if asked.issue is not None else labels
+        thread: list[StreamHit] = []
+        for label in labels:
+            issues, prs = find_references(label)
+            of_label = asked._replace(text=label, issue=next(iter(issues), None), pr=next(iter(prs), None))
+            whole = self._search_entries(of_label._replace(limit=_MOST_HITS), is_latest_first=True)
+            # A number is a filter of its own; a ticket's key stands in the text.
+            thread += [hit for hit in whole if issues or prs or label in labels_of(hit.entry)]
+        if not labels:
+            title = words_of(best.action).keys()
+            whole = self._search_entries(
+                asked._replace(text=best.action, limit=_MOST_HITS), is_latest_first=True
+            )
+            thread = [hit for hit in whole if words_of(hit.entry.action).keys() == title]
+        first = thread[:1] if is_of_state else []
+        whole = list({hit.entry.id: hit for hit in (*first, *found, *thread)}.values())
+        return sorted(whole, key=lambda hit: bool(asked.role) and hit.entry.role != asked.role)[: asked.limit]
 
     def _search_entries(
         self,
@@ -440,17 +494,17 @@ class Stream(BankService):
         roles = {"", *(block.role for block in self._bank.core.blocks())}
         tokens = max(estimate_tokens(self._bank.core_briefs.brief_text(role)) for role in roles)
         asked = make_questions(entries, questions)
-        right = results = fitting = 0
-        missed = []
-        for question in asked:
-            found = [hit.entry for hit in self.search(question.text)]
-            is_right, number = judge(question, found)
-            right += is_right
-            results += len(found)
-            fitting += number
-            missed += [] if is_right else [question.text]
-        share, relevant = (right / len(asked), fitting / max(1, results)) if asked else (0.0, 0.0)
-        return MemoryMeasure(tokens, len(asked), share, relevant, tuple(missed))
+        found = {each.text: [hit.entry for hit in self.search(each.text)] for each in asked}
+        verdicts = {each.text: judge(each, found[each.text]) for each in asked}
+        count, results = max(1, len(asked)), max(1, sum(map(len, found.values())))
+        return MemoryMeasure(
+            tokens=tokens,
+            questions=len(asked),
+            right=sum(each.is_right for each in verdicts.values()) / count,
+            recalled=sum(each.is_recalled for each in verdicts.values()) / count,
+            relevant=sum(each.fitting for each in verdicts.values()) / results,
+            missed=tuple(text for text, each in verdicts.items() if not each.is_recalled),
+        )
 
     @reads(Layer.STREAM)
     def lines(self) -> list[dict[str, object]]:

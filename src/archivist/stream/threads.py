@@ -7,32 +7,23 @@ says that it was reopened.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from statistics import median
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from archivist.records import Entry, EntryType
 from archivist.stream.insight_text import (
     Insight,
-    RelatedItem,
-    count_cycles,
-    cycles_of,
-    describe_roles,
     labels_of,
     make_insight,
-    name_related,
     pulls_of,
     quote_entry,
-    roles_of,
     shorten,
-    unique_entries,
 )
 from archivist.stream.obstacles import (
     NOT_YET,
     Wait,
     are_alike,
     read_reports,
-    read_waits,
     split_sentences,
     words_of,
 )
@@ -130,58 +121,6 @@ def _says_done(clause: str, label: str) -> bool:
     return _names(before, label)
 
 
-def thread_insights(
-    threads: Sequence[WorkThread],
-    entries: Sequence[Entry],
-    new: Collection[str],
-    related: Sequence[RelatedItem] = (),
-) -> list[Insight]:
-    """Return what to know of threads that new entries go on with: waits, slow ones that ended, open ones."""
-    live = [thread for thread in threads if any(entry.id in new for entry in thread.entries)]
-    ended: dict[str, WorkThread] = {}
-    for each in sorted(live, key=lambda each: -each.span):
-        is_thread = len(each.entries) >= _LEAST_THREAD and each.span and len(roles_of(each.entries)) > 1
-        if each.done is not None and each.done.id in new and is_thread:
-            # An issue and its pull request that one entry ends are one piece of work.
-            ended.setdefault(each.done.id, each)
-    finished = [_finished_insight(each, threads, related) for each in ended.values()]
-    opened = sorted(_open_threads(live, entries, new), key=lambda found: found[0], reverse=True)
-    return [
-        *(
-            _open_insight(thread, waits, entries, related)
-            for _, thread, waits in opened[:_MOST_OPEN]
-            if waits
-        ),
-        *finished[:_MOST_OPEN],
-        *(_open_insight(thread, [], entries, related) for _, thread, waits in opened if not waits),
-    ]
-
-
-def _open_threads(
-    live: Sequence[WorkThread], entries: Sequence[Entry], new: Collection[str]
-) -> Iterator[tuple[tuple[bool, int, str], WorkThread, list[Wait]]]:
-    """Yield the threads of several roles that nothing has ended, with their rank and who waits in them."""
-    known = roles_of(entries)
-    for thread in live:
-        cluster = thread.entries
-        waits = [wait for entry in cluster for wait in read_waits(entry, known)]
-        is_waiting = len({wait.entry.cycle for wait in waits}) >= _LEAST_WAITS
-        is_thread = len(cluster) >= _LEAST_THREAD and len(cycles_of(cluster)) > 1
-        if thread.done or len(roles_of(cluster)) < 2 or not (is_waiting or is_thread):
-            continue
-        # Whatever may have ended it was the last word on it.
-        reports = read_reports(cluster[-1], known)
-        is_last_word = bool(reports) and reports[-1].sign == "ended"
-        if not is_last_word and not (_says_end(cluster[-1]) and not reports):
-            fresh = [entry for entry in cluster if entry.id in new]
-            count = len(fresh)
-            is_known = count < len(cluster) and count < _LEAST_AGAIN
-            # What was told before is told again when there is more to it.
-            if is_known and not is_waiting and not any(read_reports(entry, known) for entry in fresh):
-                continue
-            yield (is_waiting, count, thread.label), thread, waits if is_waiting else []
-
-
 def _says_end(entry: Entry) -> bool:
     verb = _DONE.search(entry.action)
     is_part = _PART.search(entry.action) is not None
@@ -201,86 +140,6 @@ def topic_of(thread: WorkThread) -> str:
     said = re.sub(rf"\s?\((?:PR )?{re.escape(name)}\)|^(?:PR |Issue )?{re.escape(name)}:?\s(?=\w)", "", best)
     said = re.sub(r"^(?:opened|created|started|filed):\s+", "", said)
     return shorten(said, most=_TOPIC_CHARACTERS) if len(words_of(said)) > 1 else ""
-
-
-def _open_insight(
-    thread: WorkThread, waits: Sequence[Wait], entries: Sequence[Entry], related: Sequence[RelatedItem]
-) -> Insight:
-    """Return an issue of several roles that is still open, with what it is about and its last word."""
-    label, cluster, last = thread.label, thread.entries, thread.entries[-1]
-    topic = topic_of(thread)
-    quiet = max(entry.cycle for entry in entries) - last.cycle
-    state = f"{label} is open since cycle {cluster[0].cycle}"
-    if waits:
-        state = f"{waits[-1].who} waits for {waits[-1].whom} on {label} since cycle {waits[0].entry.cycle}"
-    elif quiet >= _LEFT_CYCLES:
-        state = f"{label} is open and was left in cycle {last.cycle}"
-    best = max(waits, key=lambda wait: len(words_of(wait.entry.action)), default=None)
-    issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
-    return make_insight(
-        cluster,
-        f"{state}: {topic}" if topic and not waits else state,
-        f"Last: {quote_entry(last)}. No entry says that it is done.",
-        describe_wait([best]) if best and waits[-1].entry is not last else "",
-        _describe_trouble(thread),
-        f"Worked on by {describe_roles(cluster)}.",
-        name_related(related, issues),
-        tags=("cross-role",),
-        issues=issues,
-        importance=10 if waits else 9,
-        about=(label,),
-    )
-
-
-def _describe_trouble(thread: WorkThread) -> str:
-    """Quote the last two entries that report an obstacle of the thread, before its last word."""
-    last = thread.done or thread.entries[-1]
-    held = [
-        entry
-        for entry in thread.entries
-        if entry is not last
-        and any(
-            report.sign == "blocked" or (report.sign == "trouble" and entry.type is EntryType.OBSERVATION)
-            for report in read_reports(entry)
-        )
-    ]
-    return f"In the way: {'; '.join(map(quote_entry, held[-2:]))}." if held else ""
-
-
-def _finished_insight(
-    thread: WorkThread, threads: Sequence[WorkThread], related: Sequence[RelatedItem]
-) -> Insight:
-    """Return a thread that has ended: how long it took, through whose hands, and how that compares."""
-    done, cluster, label = thread.done or thread.entries[-1], thread.entries, thread.label
-    before = [entry for entry in cluster if entry.seq <= done.seq]
-    is_pull = label.startswith("PR ")
-    others = [
-        each
-        for each in threads
-        if each.done and each is not thread and each.span and each.label.startswith("PR ") is is_pull
-    ]
-    compared = ""
-    if len(others) >= _LEAST_OTHERS:
-        usual = median(each.span for each in others)
-        told = ", ".join(f"{each.label} {each.span}" for each in others[-_SHOWN:])
-        is_slow = thread.span >= _SLOW * usual
-        compared = f"{'Others were faster' if is_slow else 'Others took'}, in cycles: {told}."
-    topic = topic_of(thread)
-    issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
-    return make_insight(
-        unique_entries((*before, done)),
-        f"{label} took {count_cycles(thread.span)} and was done in cycle {done.cycle}"
-        + (f": {topic}" if topic else ""),
-        f"What ended it: {quote_entry(done)}.",
-        f"It began with {quote_entry(cluster[0])}." if cluster[0] is not done else "",
-        _describe_trouble(thread._replace(entries=before)),
-        f"Worked on by {describe_roles(before)}.",
-        compared,
-        name_related(related, issues),
-        tags=("cross-role", "finished"),
-        issues=issues,
-        about=(label,),
-    )
 
 
 def describe_wait(waits: Sequence[Wait]) -> str:

@@ -292,6 +292,9 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
     files: list[Path] = []
     pages: list[str] = []
     for path in paths:
+        if path.suffix == ".md":
+            hint = f"bank.md and its versions: archivist archive import-bank {path}"
+            raise InputError(f"{str(path)!r} is Markdown, and import takes JSON lines", hint=hint)
         inside = list_files(path, "*.jsonl") if path.is_dir() else [path]
         if path.is_dir() and any(path.glob("bank*.md")):
             pages.append(f"bank.md and its versions: archivist archive import-bank {path}")
