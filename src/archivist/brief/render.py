@@ -77,7 +77,7 @@ def present_text(
 
 
 def explain_habits(habits: Habits) -> list[str]:
-    """Say of each command, failure and pair of files in a brief where it comes from."""
+    """Say of each command and failure in a brief where it comes from."""
     lines = [
         f"Commands here, `{each.command}`: passed in {each.passed} of the {each.tried} runs that tried it,"
         f" among the latest {LATEST_RUNS}" + (f"; last in {each.run}" if each.run else "")
@@ -88,11 +88,7 @@ def explain_habits(habits: Habits) -> list[str]:
         lines.append(
             f"Failed here lately, `{failing.call}`: in {failing.met} of the latest {failing.runs} runs{shown}"
         )
-    return lines + [
-        f"Changed together here, {each.file} and {each.other}: in {each.together} of the {each.changed} runs"
-        " that changed the first"
-        for each in habits.pairs
-    ]
+    return lines
 
 
 def source_marks(lesson: Lesson) -> list[str]:

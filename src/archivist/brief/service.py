@@ -577,7 +577,7 @@ def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     said = " ".join(f"{each.lesson.summary} {each.lesson.rule}" for each in chosen)
     works = [each for each in habits.works if each.errors or f"`{each.command}`" not in said]
     telling = [each for each in works if each.errors or not each.is_plain]
-    if chosen or telling or habits.fails or habits.pairs:
+    if chosen or telling or habits.fails:
         works = telling
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}
@@ -592,9 +592,7 @@ def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:
-    """Return as much of what changes together and of what fails as fits, and what works if that fits too."""
-    while habits.pairs and not fits(habits):
-        habits = habits._replace(pairs=habits.pairs[:-1])
+    """Return as much of what fails as fits, and what works if that fits too."""
     while habits.fails and not fits(habits):
         habits = habits._replace(fails=habits.fails[:-1])
     return habits if fits(habits) else NO_HABITS

@@ -1,4 +1,4 @@
-"""Say which commands test, lint, build and start a project, what they find, and which files belong together.
+"""Say which commands test, lint, build and start a project, and what they find.
 
 A hook runs this while an agent waits: it reads the notes of a few runs and imports nothing else.
 """
@@ -6,7 +6,7 @@ A hook runs this while an agent waits: it reads the notes of a few runs and impo
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, permutations, takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from archivist.records.words import NOTES, Provenance
@@ -20,11 +20,12 @@ NotedRun: TypeAlias = "Sequence[Mapping[str, Any]]"
 Tries: TypeAlias = "dict[int, tuple[int, int, int, int]]"
 # The latest runs that count. A subagent's run is its parent's, so more records are read to find them.
 LATEST_RUNS = 20
-# Which files belong together shows rarely, and is true for longer: more runs are read for that alone.
-_EDITING_RUNS = 80
 _READ_RECORDS = 120
 # What is told could run in two runs at least, nearly always, and in one of the latest that tried it.
 _LEAST_RUNS = 2
+# What fewer runs tried than a fifth is seldom needed: 24 % of the commands told were run by the next session
+# of one project, with this bound 34 %.
+_LEAST_USE = 0.2
 _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
 _OFTEN_PASSED = 0.75
@@ -40,18 +41,8 @@ _LONGEST_LINE = 200
 _SHORT_NAME = 12
 _OPENING = "Commands here: "
 _FAILING = "Failed here lately: "
-_TOGETHER = "Changed together here: "
-# Files that belong together were changed so in three runs at least, always when the first one was and so
-# many times as often as chance would have it; from four runs on nearly always is enough. Those of one folder,
-# and a file with its test, are found without.
-_LEAST_TOGETHER = 3
-_LEAST_CONFIDENCE = 0.75
-_LEAST_LIFT = 2.5
-_LEAST_BACK = 0.75
-_MOST_PAIRS = 3
-_EDITED = '"edited":['
 _FAILED = '"failures":{"'
-_NOTED_PARTS = ('"attempts":{"', '"works":[[', _FAILED, _EDITED + '"')
+_NOTED_PARTS = ('"attempts":{"', '"works":[[', _FAILED)
 # What is told to fail did so in two of the latest runs that failed in anything: where little fails, these
 # reach further back, and where much does, what stopped failing is soon told no more.
 _FAILING_RUNS = 10
@@ -173,15 +164,6 @@ class FailingRun(NamedTuple):
     well_since: Sequence[frozenset[str]] = ()
 
 
-class FilePair(NamedTuple):
-    """Two files that runs change together: in how many of the runs that changed the first."""
-
-    file: str
-    other: str
-    together: int
-    changed: int
-
-
 class RunOutcome(NamedTuple):
     """What a run failed in, by the failures' keys, and as tags the calls that went well."""
 
@@ -194,7 +176,6 @@ class Habits(NamedTuple):
 
     works: tuple[WorkingCommand, ...] = ()
     fails: tuple[FailingCall, ...] = ()
-    pairs: tuple[FilePair, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
 
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
@@ -211,7 +192,6 @@ class Habits(NamedTuple):
         return {
             "works": [each.view() for each in self.works],
             "fails": [each.view() for each in self.fails],
-            "together": [dict(each._asdict()) for each in self.pairs],
         }
 
     def lines(self) -> list[str]:
@@ -219,7 +199,6 @@ class Habits(NamedTuple):
         lines = (
             format_line(self.works),
             format_failing(self.fails),
-            format_pairs(self.pairs),
         )
         return [line for line in lines if line]
 
@@ -245,16 +224,14 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     runs: dict[str, list[Any]] = {}
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
-    edited: dict[str, set[str]] = {}
     providers: dict[str, str] = {}
     for name, parent, provider, extra in rows:
         root = str(parent or name)
         providers.setdefault(root, str(provider))
         if root not in runs and len(runs) == LATEST_RUNS:
-            if root not in edited and len(edited) >= _EDITING_RUNS:
+            if root not in failures and sum(map(any, failures.values())) >= _FAILING_RUNS:
                 break
-            edited.setdefault(root, set()).update(_edited_in(extra))
-            if _FAILED in extra and (root in failures or sum(map(any, failures.values())) < _FAILING_RUNS):
+            if _FAILED in extra:
                 notes = json.loads(extra).get(NOTES) or {}
                 failures.setdefault(root, []).append(notes.get("failures") or {})
             continue
@@ -266,14 +243,13 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
             noted += notes.get("works") or ()
             failures.setdefault(root, []).append(notes.get("failures") or {})
             attempts.setdefault(root, []).append(notes.get("attempts") or {})
-            edited.setdefault(root, set()).update(notes.get("edited") or ())
     outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in attempts)
     noted_failures = [failures.get(root, []) for root in runs]
     # What neither passed nor found anything in common is not understood.
     works = tuple(
         each
         for each in count_found(select_commands(list(runs.values()), list(runs)), noted_failures)
-        if each.passed >= _LEAST_RUNS or each.errors
+        if (each.passed >= _LEAST_RUNS and each.tried >= _LEAST_USE * len(runs)) or each.errors
     )
     latest = list(providers)
     well = dict(zip(attempts, (outcome.went_well for outcome in outcomes), strict=True))
@@ -286,16 +262,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     }
     counted = list(failing)[:_FAILING_RUNS]
     fails = select_failing([failing[at] for at in counted], counted[-1] + 1 if counted else 0)
-    return Habits(works, fails, select_pairs(list(filter(None, edited.values()))), outcomes)
-
-
-def _edited_in(extra: str) -> list[str]:
-    """Return the files that a run noted as changed, without parsing the rest of its notes."""
-    at = extra.rfind(_EDITED)
-    if at < 0:
-        return []
-    files = json.JSONDecoder().raw_decode(extra, at + len(_EDITED) - 1)[0]
-    return [file for file in files if isinstance(file, str)]
+    return Habits(works, fails, outcomes)
 
 
 def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:
@@ -443,52 +410,6 @@ def _with_subjects(error: str, subjects: Counter[str]) -> str:
         name for name, _ in subjects.most_common(2) if len(name) <= _LONGEST_SUBJECT and name not in error
     ]
     return f"{error}: {', '.join(named)}" if named and " " in error and ": " not in error else error
-
-
-def select_pairs(edited: Sequence[Collection[str]]) -> tuple[FilePair, ...]:
-    """Choose the files that runs change together, most often first, each pair and each second file once."""
-    changed = Counter(file for files in edited for file in files)
-    often = {file for file, count in changed.items() if count >= _LEAST_TOGETHER}
-    together = Counter(pair for files in edited for pair in permutations(often.intersection(files), 2))
-    pairs: list[FilePair] = []
-    ranked = sorted(
-        together.items(),
-        # Of a file, its test and a third one, the test says least; it is never named first.
-        key=lambda item: (-item[1], sum("test" in file for file in item[0]), "test" in item[0][0], item[0]),
-    )
-    for (file, other), count in ranked:
-        share = count / changed[file]
-        is_sure = share == 1 or (count > _LEAST_TOGETHER and share >= _LEAST_CONFIDENCE)
-        is_often = count >= _LEAST_TOGETHER and share * len(edited) >= _LEAST_LIFT * changed[other]
-        # The start of a program is changed with everything.
-        is_linked = is_sure and is_often and count >= _LEAST_BACK * changed[other]
-        is_told = any({file, other} & {pair.file, pair.other} for pair in pairs)
-        if (
-            is_linked
-            and not is_told
-            and not _is_obvious(file, other)
-            and _is_plain(file)
-            and _is_plain(other)
-        ):
-            pairs.append(FilePair(file, other, count, changed[file]))
-    return tuple(pairs[:_MOST_PAIRS])
-
-
-def _is_obvious(file: str, other: str) -> bool:
-    """Say whether everybody knows that two files go together: of one folder, or a file and its test."""
-    folder, _, name = file.rpartition("/")
-    other_folder, _, other_name = other.rpartition("/")
-    first, second = name.partition(".")[0].lower(), other_name.partition(".")[0].lower()
-    return folder == other_folder or first in second or second in first
-
-
-def format_pairs(pairs: Sequence[FilePair]) -> str:
-    """Return one line that tells which files change together; nothing without pairs."""
-    told = (
-        f"`{pair.file}` with `{pair.other}` ({pair.together} of {pair.changed}{'' if at else ' runs'})"
-        for at, pair in enumerate(pairs)
-    )
-    return _TOGETHER + ", ".join(told) if pairs else ""
 
 
 def _count_tries(runs: Sequence[Iterable[Sequence[Any]]]) -> "dict[tuple[str, str, str], Tries]":

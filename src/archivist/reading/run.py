@@ -52,7 +52,6 @@ from archivist.reading.works import (
     CommandCounts,
     command_purpose,
     count_commands,
-    edited_files,
 )
 from archivist.records import Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import OUTSIDE_SANDBOX
@@ -582,10 +581,6 @@ def _digest(
         # Never told: only compared with what later runs print.
         "noise": test_noise(reading.acts),
         "thrashed": sorted(thrashed_files(reading)),
-        # Told to later runs as they are, so names that order something are left out.
-        "edited": [
-            file for file in edited_files(reading.acts, episode) if suspicion and not suspicion(file, "")
-        ],
         "duration_s": max(0.0, duration.total_seconds()) if duration else 0.0,
         "cost_usd": (usage.cost_usd if usage else None) or 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,

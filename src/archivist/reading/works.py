@@ -32,7 +32,6 @@ _MOST_COMMANDS = 16
 _LONGEST_COMMAND = 80
 _COMMIT = ("commit", "git commit", "")
 _LONGEST_VALUE = 30
-_MOST_EDITED = 40
 
 
 def _words(text: str) -> frozenset[str]:
@@ -210,19 +209,6 @@ def _passed_tests(output: str) -> int:
     """Return how many tests a call says to have passed; 0 if it does not say."""
     found = _PASSED_TESTS.finditer(output[-_SUMMARY_CHARACTERS:])
     return max((int(next(filter(None, each.groups()))) for each in found), default=0)
-
-
-def edited_files(calls: Sequence[ToolCall], episode: Episode) -> list[str]:
-    """Return the files of the project that a run changed, from the root of the checkout; none of a rewrite.
-
-    A run that changes very many files says nothing about which of them belong together.
-    """
-    _, root = run_folders(episode)
-    changes = (change for act in calls if not act.has_failed for change in act.changes)
-    paths = (change.file for change in changes if change.file and not change.is_restored)
-    places = (relative_folder(path, root) for path in paths if not is_scratch(path))
-    files = dict.fromkeys(place for place in places if _FILE.match(place) and len(place) <= _LONGEST_COMMAND)
-    return sorted(files) if len(files) <= _MOST_EDITED else []
 
 
 def command_purpose(step: Step) -> str:

@@ -98,12 +98,10 @@ WorkingCommandOut = _shape(
 )
 _FAILS = "A call that runs of the project often fail in: for which cause, in how many of the latest runs."
 FailingCallOut = _shape("FailingCallOut", _FAILS, "call error", met=int, runs=int)
-_TOGETHER = "Two files that runs change together, in how many of the runs that changed the first."
-FilePairOut = _shape("FilePairOut", _TOGETHER, "file other", together=int, changed=int)
 BriefOut = _shape(
     "BriefOut", "A brief.", "text brief",
     lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str], works=_list_of(WorkingCommandOut),
-    fails=_list_of(FailingCallOut), together=_list_of(FilePairOut),
+    fails=_list_of(FailingCallOut),
 )  # fmt: skip
 HitOut = _shape("HitOut", "A search result.", "id uid kind text", score=float, time=_TEXT, provenance=_TEXT)
 ChangeOut = _shape(
