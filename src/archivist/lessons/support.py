@@ -20,7 +20,8 @@ from archivist.records import Event, EventKind, Lesson
 if TYPE_CHECKING:
     from archivist.reading.calls import ToolCall
 
-CODE = lazy_pattern(r"`([^`\n]+)`")
+# An error that stands in backticks may hold a name in backticks of its own.
+CODE = lazy_pattern(r"`([^`\n]{0,400}(?<=[\s(\[])`[^`\s]{1,100}`[^`\n]{0,400}(?=`(?!\w))|[^`\n]+)`")
 # What can be looked up besides code: quotations, paths, error classes, options, variables, numbers, files.
 _NAMES = lazy_pattern(
     r"[“\"]([^“”\"\n]{4,200})[”\"]|(?<![\w.@~+/-])((?:[\w.@~+-]*+/)++[\w.@+-]++)"
@@ -79,6 +80,7 @@ _FILLER = STOP_WORDS | {
 _STEM = 5
 # A cause is in own words; half of them must be the events'.
 _SHARE_OF_CAUSE = 0.5
+_QUOTES = str.maketrans("", "", "\"'`")
 # What a summary says for any argument, such as `git checkout -b <branch>`, and where it was shortened.
 _PLACEHOLDER = lazy_pattern(r"<[\w -]+>|…")
 
@@ -233,7 +235,7 @@ def _holds_word(text: str, word: str) -> bool:
 
 def normal_text(text: str) -> str:
     """Return a text for comparison: case, white space, quotes and the machine's folders do not count."""
-    return " ".join(without_paths(text).casefold().replace('"', "").replace("'", "").split())
+    return " ".join(without_paths(text).casefold().translate(_QUOTES).split())
 
 
 def _carries_out(event: Event, remedy: str) -> bool:

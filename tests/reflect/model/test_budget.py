@@ -74,7 +74,7 @@ def test_of_two_processes_with_a_budget_for_one_exactly_one_spends(
         settings = {
             "ARCHIVIST_MODEL__NAME": "openai:m",
             "ARCHIVIST_MODEL__URL": server.url,
-            "ARCHIVIST_MODEL__DAY_TOKENS": "3000",
+            "ARCHIVIST_MODEL__DAY_TOKENS": "3200",
         }
         assert archivist("model", "allow", "--yes", **settings).code == 0
         projects = [tmp_path / name for name in ("one", "two")]
@@ -100,7 +100,7 @@ def test_of_two_processes_with_a_budget_for_one_exactly_one_spends(
         views = [json.loads(process.communicate(timeout=60)[0])["model"] for process in begun]
     assert len(server.requests) == 1
     assert sorted(view["requests"] for view in views) == [0, 1]
-    assert all("budget of 3,000 tokens has no room for the next request" in view["problem"] for view in views)
+    assert all("budget of 3,200 tokens has no room for the next request" in view["problem"] for view in views)
     assert ended.returncode == 0
     assert spending_file().is_file()
     # What was mined is complete in both.

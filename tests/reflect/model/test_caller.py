@@ -223,6 +223,18 @@ def test_an_answer_that_is_none_is_told_so(purse: Purse, replies: list[replay.Re
     assert len(purse.settled) == len(purse.reserved)
 
 
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b'{"object": "chat.completion", "choices": []}'])
+def test_a_page_of_another_service_is_no_answer_and_the_address_is_to_be_checked(
+    purse: Purse, body: bytes
+) -> None:
+    """It does not count as asked: the run is read once the address is right."""
+    with serve_replies(replay.Reply(body)) as server, pytest.raises(ModelError) as error:
+        ask(server, purse)
+    assert not isinstance(error.value, ModelAnswerError)
+    assert "no answer of a model" in error.value.message
+    assert "model.url" in error.value.hint
+
+
 def test_a_malformed_answer_may_be_corrected_once(purse: Purse) -> None:
     wrong = replay.openai_reply(TOOL, {"lessons": [{"kind": "poem"}]})
     with serve_replies(wrong, replay.openai_reply(TOOL, FOUND)) as server:

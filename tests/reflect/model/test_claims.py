@@ -461,3 +461,132 @@ def test_without_duplicates_the_model_is_told_so(bank: Bank, tmp_path: Path) -> 
     look = ScriptedToolCall("detect_duplicates", {"summary": "The moon is made of cheese"})
     _, model = read(bank, run, look, NO_LESSONS, NO_ACCOUNT)
     assert model.history[1].returned == (["no known lesson says the same"],)
+
+
+NO_FILE = ("cat tests/test_shop.py", "Exit code 1\ncat: tests/test_shop.py: No such file or directory", True)
+NO_SUBCOMMAND = "Exit code 2\nerror: unrecognized subcommand '{}'"
+
+
+@pytest.mark.parametrize(
+    ("calls", "remedy"),
+    [
+        # A file is read at its other place: a look is what overcomes a look.
+        (
+            [NO_FILE, ("cat tests/shop/test_shop.py", "def test_total(): ...", False)],
+            "cat tests/shop/test_shop.py",
+        ),
+        # What overcame the call that was tried instead of the first one; its help overcame nothing.
+        (
+            [
+                ("cargo run --bin shop -- desk ticket ready", NO_SUBCOMMAND.format("ready"), True),
+                ("cargo run --bin shop -- desk ticket --help", "Commands: list, create", False),
+                (
+                    "cargo run --bin shop -- desk ticket list --status ready",
+                    "Exit code 1\nError: This command needs the runtime. Use: cargo desk <command>",
+                    True,
+                ),
+                ("cargo desk ticket list --status ready", "7 tickets listed", False),
+            ],
+            "cargo desk ticket list --status ready",
+        ),
+    ],
+    ids=["a look", "a chain"],
+)
+def test_what_the_record_shows_as_a_recovery_can_be_a_remedy(
+    bank: Bank, tmp_path: Path, calls: list[tuple[str, str, bool]], remedy: str
+) -> None:
+    run = reflected_run(bank, tmp_path, calls)
+    failed = calls[0][0]
+    told = {
+        "kind": "remedy",
+        "summary": f"`{failed}` fails: use `{remedy}`",
+        "remedy": remedy,
+        "events": [0, len(calls) - 1],
+    }
+    report, model = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    record = model.history[0].prompt
+    assert f"#{len(calls) - 1} `{remedy}` worked" in record
+    assert "--help` worked" not in record
+    assert not report.drop_reasons
+
+
+def test_a_changed_call_is_no_remedy_where_the_code_was_mended_in_between(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("make test ONLY=api", NO_COLUMN[0][1], True),
+        NO_COLUMN[1],
+        ("make test", "4 passed", False),
+    ]
+    run = reflected_run(bank, tmp_path, calls)
+    words = "`make test ONLY=api` fails: run `make test`"
+    told = {"kind": "remedy", "summary": words, "remedy": "make test", "events": [0, 2]}
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert dict(report.drop_reasons) == {"its remedy is not shown to have worked": 1}
+
+
+def test_a_command_that_is_named_as_failing_is_not_taken_for_the_remedy(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("cargo test -p shop --lib | head -50", "error[E0432]: unresolved import `warp::ws`", True),
+        ("sed -i 's/ws = false/ws = true/' crates/shop/Cargo.toml", "", False),
+        ("cargo test -p shop --lib | tail -5", "test result: ok. 4 passed; 0 failed", False),
+    ]
+    run = reflected_run(bank, tmp_path, calls)
+    words = "`cargo test -p shop --lib` fails with `unresolved import `warp::ws``: set its feature in "
+    words += "`crates/shop/Cargo.toml`"
+    told = {"kind": "remedy", "summary": words, "events": [0, 1, 2]}
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert not report.drop_reasons
+    (made,) = [each for each in bank.lessons.query(Query()) if each.origin == "model"]
+    assert (made.remedies, made.rule) == ((), "")
+
+
+def test_what_was_done_next_is_shown_and_may_be_named_in_a_warning(bank: Bank, tmp_path: Path) -> None:
+    show = ("desk ticket show 710", NO_SUBCOMMAND.format("show"), True)
+    query = ('sqlite3 desk.db "select * from tickets where id = 710"', "710|Add search", False)
+    run = reflected_run(bank, tmp_path, [show, query, show, query])
+    words = "`desk ticket show 710` fails (`unrecognized subcommand 'show'`): read it with `sqlite3 desk.db`"
+    told = {"kind": "warning", "summary": words, "events": [0, 1, 2, 3]}
+    report, model = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert "710|Add search (next)" in model.history[0].prompt
+    assert not report.drop_reasons
+
+
+def test_a_line_of_an_account_names_what_led_to_its_events(bank: Bank, tmp_path: Path) -> None:
+    run = reflected_run(bank, tmp_path)
+    told = {
+        "outcome": [
+            {"text": "After `pip install freezegun` the tests passed, as the user asked.", "events": [3]},
+            {"text": "The module `freezegun` was missing.", "events": [0]},
+            {"text": "As the user asked, install `freezegun`.", "events": [3]},
+        ]
+    }
+    report, _ = read(bank, run, NO_LESSONS, told)
+    assert str(report.account["outcome"]).startswith(str(told["outcome"][0]["text"]))
+    assert [each.reason for each in report.claims[1:]] == [
+        "names something that its events do not show",
+        "may give orders to its reader",
+    ]
+
+
+def test_a_claim_that_names_no_lesson_takes_none_of_its_place_with_other_runs(
+    bank: Bank, tmp_path: Path
+) -> None:
+    """The mined lesson has no remedy; the claim tells of an error that only its own run shows."""
+
+    def calls(why: str) -> list[tuple[str, str, bool]]:
+        failed = f"Exit code 1\nFAILED tests/test_shop.py::test_total - {why}"
+        return [
+            ("python -m pytest tests/test_shop.py -q", failed, True),
+            ("python -m pytest -q", "9 passed", False),
+        ]
+
+    reflected_run(bank, tmp_path, calls("AssertionError: 3 != 4"), session="s-1")
+    reflected_run(bank, tmp_path, calls("AssertionError: 3 != 4"), session="s-2")
+    run = reflected_run(bank, tmp_path, calls("Timeout of 2000ms exceeded"), session="s-3")
+    words = "`python -m pytest tests/test_shop.py -q` fails with `Timeout of 2000ms exceeded`: use "
+    words += "`python -m pytest -q`"
+    told = {"kind": "remedy", "summary": words, "remedy": "python -m pytest -q", "events": [0, 1]}
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert not report.drop_reasons
+    (made,) = [each for each in bank.lessons.query(Query()) if each.origin == "model"]
+    assert made.runs == ("s-3",)
+    assert made.rule != "IF `python -m pytest -q` fails THEN use `python -m pytest -q`"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.support import CODE, destroys, is_shown, normal_text
 from archivist.reading.calls import ToolCall
+from archivist.reading.commands import is_help
 from archivist.reading.cures import HORIZON
 from archivist.reading.failures import Failure, detect_failure, failure_key
 from archivist.reading.outcomes import has_step_worked, has_worked
@@ -42,21 +43,20 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
     """Return the failure that a claim is about: the one that its first command names, else the most cited.
 
     A remark of the agent right after a call that failed is about that call. What only the user reported is
-    a failure too.
+    a failure too. Failures under the name of what overcame them are the last choice: only several runs show
+    that it was no chance.
     """
     events = {event.id for event in cited}
     remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
     named = (CODE.findall(summary) or [""])[0]
-    best: tuple[tuple[bool, int, int], Case] | None = None
+    best: tuple[tuple[bool, bool, int, int], Case] | None = None
     for place, case in enumerate(material.cases):
-        # The same failures once more under the name of what overcame them: only several runs show that.
-        if case.kind is FailureKind.REMEDY and case.runs < 2:
-            continue
         count = sum(met.act.event.id in events for met in case.met)
         if not count and not any(met.act.event.seq in remarked for met in case.met):
             continue
         calls = [normal_text(met.act.event.text or met.act.event.tool) for met in case.met]
-        rank = (bool(named) and is_shown(named, calls), count, -place)
+        is_sure = case.kind is not FailureKind.REMEDY or case.runs > 1
+        rank = (is_sure, bool(named) and is_shown(named, calls), count, -place)
         if best is None or rank > best[0]:
             best = rank, case
     reported = [reported_case(material, event) for event in cited]
@@ -127,15 +127,21 @@ def can_teach(case: Case, material: Material) -> bool:
 def overcoming_calls(case: Case, material: Material) -> tuple[ToolCall, ...]:
     """Return a failed call, what was done after it and the call that then worked for it; nothing without.
 
-    What the user reported is overcome when files were edited and it was not reported again.
+    What the user reported is overcome when files were edited and it was not reported again. What overcame a
+    call that was tried instead overcame the first one too.
     """
+    cured = {met.act.event.id: met.cure.acts for other in material.cases for met in other.met if met.cure}
     for met in case.met:
         failed = met.act
         steps: list[ToolCall] = []
         for act in material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]:
             is_changed = act.event.text != failed.event.text
-            if _has_same_aim(failed, act) and (steps or is_changed) and has_worked(act):
+            if is_help(act.event.text) or not _has_same_aim(failed, act):
+                pass
+            elif (steps or is_changed) and has_worked(act):
                 return (failed, *steps[-3:], act)
+            elif is_changed and not case.is_of_code and act.event.id in cured:
+                return (failed, *cured[act.event.id])
             if acts_on_project(act) and not is_check(act):
                 steps.append(act)
         if failed.event.kind is EventKind.MESSAGE and any(map(_edits_project, steps)):
@@ -172,13 +178,18 @@ def _edits_project(act: ToolCall) -> bool:
 def find_remedy(command: str, words: str, case: Case, material: Material) -> ShownRemedy | None:
     """Return the remedy that a claim means: by its command, else the best that is no command."""
     proven = proven_remedies(case)
-    spans = [command] if command else CODE.findall(words)
-    for remedy in proven:
-        if any(is_of_remedy(span, remedy) for span in spans):
-            return ShownRemedy(remedy)
-    calls = material.reading.acts
+    # Words that name no remedy name what failed.
+    failing = {step_text(step.words) for met in case.met for step in met.act.steps}
+    spans = (
+        [command] if command else [span for span in CODE.findall(words) if normal_text(span) not in failing]
+    )
+    fitting = [remedy for remedy in proven if any(is_of_remedy(span, remedy) for span in spans)]
+    if fitting:
+        # Of a general and a narrower one it is that which has most of its words.
+        wanted = set(normal_text(" ".join(spans)).split())
+        return ShownRemedy(max(fitting, key=lambda each: len(wanted & set(normal_text(each.text).split()))))
     for span in spans:
-        if found := next((shown for met in case.met for shown in _overcome(met.act, span, calls)), None):
+        if found := next(_overcome(case, span, material), None):
             return found
     if command:
         return None
@@ -192,25 +203,36 @@ def find_remedy(command: str, words: str, case: Case, material: Material) -> Sho
     return None
 
 
-def _overcome(failed: ToolCall, command: str, calls: Sequence[ToolCall]) -> Iterator[ShownRemedy]:
-    """Yield a command as the remedy of a failed call where the calls after it show that it helped."""
+def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRemedy]:
+    """Yield a command as the remedy of a failure where the calls after it show that it helped."""
     wanted = normal_text(command)
     if destroys(command):
         return
-    later = calls[failed.at + 1 : failed.at + 1 + HORIZON]
-    for place, act in enumerate(later):
-        step = next((step for step in act.steps if step_text(step.words) == wanted), None)
-        if step is None or act.is_look or not has_step_worked(act, step):
-            continue
-        if call_text(act) == call_text(failed):
-            # The same call: something else made the difference.
-            return
-        if act.purpose == failed.purpose or _is_other_wording(wanted, failed):
-            yield ShownRemedy(Remedy(RemedyKind.COMMAND, command, failed.display_text), (act,))
-        done = next((each for each in later[place:] if _is_again(failed, each) and has_worked(each)), None)
-        between = later[: later.index(done)] if done else ()
-        if done and all(each is act or each is done or each.is_look for each in between):
-            yield ShownRemedy(Remedy(RemedyKind.STEP, command), (act, done))
+    shown = {met.cure.acts[-1].event.id for met in case.met if met.cure}
+    shown |= {act.event.id for act in overcoming_calls(case, material)[-1:]}
+    for failed in (met.act for met in case.met):
+        later = material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]
+        for place, act in enumerate(later):
+            step = next((step for step in act.steps if step_text(step.words) == wanted), None)
+            is_whole = normal_text(act.event.text) == wanted and has_worked(act)
+            if not is_whole and (step is None or not has_step_worked(act, step)):
+                continue
+            if act.is_look and not failed.is_look:
+                continue
+            if call_text(act) == call_text(failed):
+                # The same call: something else made the difference.
+                break
+            is_again = act.event.id in shown or act.purpose == failed.purpose
+            # An edit may be what made the difference to a failure of the code.
+            is_mended = case.is_of_code and any(map(_edits_project, later[:place]))
+            if (is_again or _is_other_wording(wanted, failed)) and not is_mended:
+                yield ShownRemedy(Remedy(RemedyKind.COMMAND, command, failed.display_text), (act,))
+            done = next(
+                (each for each in later[place:] if _is_again(failed, each) and has_worked(each)), None
+            )
+            between = later[: later.index(done)] if done else ()
+            if done and all(each is act or each is done or each.is_look for each in between):
+                yield ShownRemedy(Remedy(RemedyKind.STEP, command), (act, done))
 
 
 def step_text(words: Iterable[object]) -> str:
@@ -240,6 +262,9 @@ def is_of_remedy(span: str, remedy: Remedy | None) -> bool:
         # The claim may leave out arguments of the one call, or give them back; the program stays the same.
         if words and wanted and wanted[0] in words:
             shorter, longer = sorted((wanted, words), key=len)
-            if all(word in longer or word.startswith("<") for word in shorter):
+            others = [word for word in shorter if word not in longer and not word.startswith("<")]
+            if len(others) <= sum(word.startswith("<") for word in longer):
                 return True
+    if remedy.way is RemedyKind.PATH and normal_text(remedy.text) in wanted:
+        return True
     return bool(remedy.text) and normal_text(span) in normal_text(remedy.text)

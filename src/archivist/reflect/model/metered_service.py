@@ -33,6 +33,8 @@ _PASSING = (
     TimeoutError,
 )
 _TIMEOUTS = (failures.ModelTimeoutError, failures.ModelRequestTimeout, TimeoutError)
+_NO_ANSWER = "what the server sent is no answer of a model"
+_URL_HINT = "check model.url, which often ends with /v1"
 _KEY_HINT = "check the key: model.key_variable names the variable that holds it"
 _HINTS = {401: _KEY_HINT, 403: _KEY_HINT, 404: "check model.url and the name of the model"}
 
@@ -71,10 +73,13 @@ class MeteredModel(WrapperModel):
                 if attempt >= rules.attempts or not may_pass:
                     raise _explain_failure(error, rules) from None
                 await asyncio.sleep(pause_s)
-            except failures.AgentRunError:
+            except failures.AgentRunError as error:
                 # It was answered, in a form that says nothing about its usage.
                 meter.settle(name, wanted)
-                raise
+                if isinstance(error, failures.ContentFilterError):
+                    raise
+                # A page of a proxy or of another service is no answer of a model.
+                raise ModelError(_NO_ANSWER, hint=_URL_HINT) from None
             else:
                 meter.settle(name, _actual_spending(rules, response, wanted))
                 return response
@@ -112,6 +117,7 @@ def _explain_failure(error: Exception, rules: ModelRules) -> ModelError:
     if status:
         hint = _HINTS.get(status, "archivist model try asks it once more")
         return ModelError(f"status {status}: {shown}", hint=hint)
-    where = f" to {rules.url}" if rules.url else ""
-    why = "" if shown == "Connection error" else f": {shown}"
-    return ModelError(f"no connection{where}{why}", hint="start its server, or check model.url")
+    if shown == "Connection error":
+        where = f" to {rules.url}" if rules.url else ""
+        return ModelError(f"no connection{where}", hint="start its server, or check model.url")
+    return ModelError(f"{_NO_ANSWER}: {shown}", hint=_URL_HINT)

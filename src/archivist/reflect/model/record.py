@@ -33,9 +33,12 @@ _SHARE_OF_CONTEXT = 0.08
 _SHARE_OF_MESSAGES = 0.3
 # Of nine runs, remarks that stand beside no failure were 52 to 75 % of the longest records.
 _SHARE_OF_REMARKS = 0.25
+# The last line of a file that was read tells little.
+_SHARE_OF_LOOKS = 0.05
 # So much of a step is looked for in the line that has it.
 _STEP_START = 40
 _MOST_RELATED = 3
+_SOON = 2
 # A line that says why something failed, or where.
 _TELLING = lazy_pattern(
     r"(?i)\b(?:\w*error|fail\w*|cannot|can't|could not|unable|no such|not (?:found|installed|defined)|missing"
@@ -280,12 +283,20 @@ def _describe_case(case: Case, material: Material, writer: _Writer, spoken: Mapp
         lines += [f"  tried in vain: {shorten_line('; '.join(tried), _LONGEST_LINE)}"] if tried else []
         lines += [_remark_line(after, writer, _LONGEST_LINE)] if after else []
     if not any(met.cure for met in case.met):
-        failed, *overcame = overcoming_calls(case, material) or (case.first.act,)
+        failed, *overcame = overcoming_calls(case, material) or (case.met[-1].act,)
         for act in overcame:
             lines.append(f"{_edit_line(act) or _call_line(act, writer, failed)} (after #{failed.event.seq})")
+        if not overcame and (following := _next_call(failed, material)):
+            lines.append(f"{_call_line(following, writer)} (next)")
     if case.runs > 1:
         lines.append(f"  {case.runs} runs of this project met it")
     return list(dict.fromkeys(lines))
+
+
+def _next_call(failed: ToolCall, material: Material) -> ToolCall | None:
+    """Return what the agent turned to after a failure, if it was called soon and did not fail."""
+    near = material.reading.acts[failed.at + 1 : failed.at + 1 + _SOON]
+    return next((act for act in near if act.steps and act.failure is None and not act.changes), None)
 
 
 def _is_about(command: str, failed: ToolCall) -> bool:
@@ -366,5 +377,6 @@ def _other_lines(
     checks = [act for act in checks if act.failure or is_check(act) or "git commit" in act.event.text]
     yield [*found, *spoken[:2], *edits, *((act.event.seq, _call_line(act, writer)) for act in checks)], 1.0
     yield spoken[2:], _SHARE_OF_REMARKS
-    others = sorted((act for act in calls if not act.changes), key=lambda act: (act.is_look, act.at))
-    yield [(act.event.seq, _call_line(act, writer)) for act in others], 1.0
+    for is_look, share in ((False, 1.0), (True, _SHARE_OF_LOOKS)):
+        others = (act for act in calls if not act.changes and act.is_look is is_look)
+        yield [(act.event.seq, _call_line(act, writer)) for act in others], share

@@ -57,6 +57,10 @@ from archivist.reflect.requests import is_about_work
 _LONGEST_SUMMARY = 400
 _LONGEST_ACCOUNT_LINE = 260
 _MOST_LINES = 5
+# An account also names what led to the events that it cites: so many before each.
+_LED_BY = 3
+# In an account this is a report; elsewhere words that claim it speak in the user's place.
+_ASKED = lazy_pattern(r",? as the user (?:then )?(?:asked|requested|wanted)\b(?=[.;]?\Z)", re.IGNORECASE)
 _MOST_CITED = 12
 # How far a model may move an importance from what the rule for mined lessons gives.
 _IMPORTANCE_REACH = 0.2
@@ -102,6 +106,7 @@ class DropReason(StrEnum):
     UNKNOWN_LESSON = "names a lesson that cannot be replaced"
     NOT_NEW = "says nothing else than the lesson does"
     NO_OUTCOME = "no outcome of its account holds"
+    SUSPICIOUS = "may give orders to its reader"
     COPIED = "repeats the record and says nothing about it"
 
 
@@ -187,7 +192,7 @@ def verify_lesson(
     if not is_advised:
         # A warning may name what overcame the failure only to say that it is not enough.
         remedy = None
-    if remedy and remedy.text and not rule:
+    if remedy and remedy.text and not rule and code(remedy.text) != case.shown_command:
         rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     candidate = make_candidate(
         material,
@@ -263,7 +268,8 @@ def _beside_known(
         return candidate
     if not _restates(candidate, case, older):
         return replace(candidate, key="")
-    if older is not named:
+    # With a remedy where there was none it takes the lesson's place too.
+    if older is not named and (older.remedies or not candidate.remedies):
         return candidate
     if not gate.may_be_superseded(older):
         raise ClaimError(DropReason.UNKNOWN_LESSON)
@@ -350,11 +356,14 @@ def _is_command(span: str, material: Material) -> bool:
 
 
 def _has_run(command: str, cited: Iterable[Event], material: Material) -> bool:
-    """Say whether a cited call ran a command, and it worked."""
+    """Say whether a cited call ran a command, and it worked; a query or a message may be left out."""
     events, wanted = {event.id for event in cited}, normal_text(command)
     calls = (act for act in material.reading.acts if act.event.id in events)
     return any(
-        step_text(step.words) == wanted and has_step_worked(act, step) for act in calls for step in act.steps
+        wanted in (step_text(step.words), step_text(word for word in step.words if " " not in word.value))
+        and has_step_worked(act, step)
+        for act in calls
+        for step in act.steps
     )
 
 
@@ -372,6 +381,20 @@ def _is_copied(text: str, cited: Iterable[Event], said: Iterable[Event]) -> bool
 def _claims_success(text: str) -> bool:
     """Say whether a line says that something passed; that nothing did is the opposite."""
     return any(not _NEGATED.search(text, 0, found.start()) for found in _SUCCESS.finditer(text))
+
+
+def _require_told(
+    text: str, numbers: Sequence[int], texts: EventTexts, suspicion: Callable[[str, str], str]
+) -> list[Event]:
+    """Return the events of a line of an account; refuse one that names what they do not show."""
+    cited = texts.require(numbers)
+    before = texts.find(number - step for number in numbers for step in range(1, _LED_BY + 1))
+    require_shown(text, cited, needs_names=False, also=map(event_text, before))
+    if not text or len(text) > _LONGEST_ACCOUNT_LINE:
+        raise ClaimError(DropReason.EMPTY)
+    if suspicion(_ASKED.sub("", text), ""):
+        raise ClaimError(DropReason.SUSPICIOUS)
+    return cited
 
 
 def verify_account(
@@ -398,10 +421,7 @@ def verify_account(
         for line in lines:
             text = " ".join(line.text.split())
             try:
-                cited = texts.require(line.events)
-                require_shown(text, cited, needs_names=False)
-                if not text or len(text) > _LONGEST_ACCOUNT_LINE or suspicion(text, ""):
-                    raise ClaimError(DropReason.EMPTY)
+                cited = _require_told(text, line.events, texts, suspicion)
                 if _is_copied(text, cited, material.reading.said):
                     raise ClaimError(DropReason.COPIED)
                 is_denied = _claims_success(text) and not any(map(is_success, cited))

@@ -30,10 +30,10 @@ STREAM_GROUND = (
 )
 # What a user is told before anything is sent.
 LEAVES = (
-    "for each run: the project's name, what the user typed, the commands that were run with the lines of "
-    "their output that tell an error, names of edited files, the agent's reports, known lessons; at most "
-    "{tokens:,} tokens a run, with secrets redacted and absolute paths shortened; for the stream: its "
-    "entries"
+    "for each run: the project's name, what the user typed, the commands that were run with lines of their "
+    "output, names of edited files, what the agent said, reviews, progress.md, summaries of earlier runs, "
+    "known lessons; at most {tokens:,} tokens a run, with secrets redacted and absolute paths shortened; "
+    "for the stream: its entries"
 )
 
 

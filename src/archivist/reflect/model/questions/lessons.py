@@ -12,7 +12,7 @@ from archivist.reflect.model.questions import ModelQuestion
 class ProposedLesson:
     """One lesson for the next agent that works on this project.
 
-    kind: "remedy" when a later call of the record shows what made it work, else "warning".
+    kind: "remedy" when a later call of the record shows what made it work (after #…), else "warning".
     summary: one sentence: what fails, why, and what to do. Name the command, file or error in `backticks`.
     rule: "IF … THEN …", or empty.
     remedy: the exact command that worked, copied from the record; empty for a warning or an edit.
@@ -40,7 +40,7 @@ class ProposedLessons:
 
 QUESTION = ModelQuestion(
     "lessons",
-    3,
+    4,
     "What did this run learn the hard way that the next agent on this project should know? At most three "
     "lessons: calls that failed for a reason of the project or its environment, why, and what overcame it; "
     "traps that cost many calls. Each lesson is about a call that says FAILED, and cites its number and that "
@@ -48,9 +48,10 @@ QUESTION = ModelQuestion(
     "(after #4)` give: kind remedy, summary “`make tset` fails: there is no rule for it. Use `make test`.”, "
     "remedy `make test`, events 4 and 6. No praise, no advice that fits every project, nothing about bugs of "
     "the code that the run was writing. Whatever you name (commands, paths, errors, quotations, numbers) "
-    "must stand in an event that you cite. One failure without a remedy may be chance: warn only of what "
-    "came again or of the environment. Do not repeat a known lesson; when you can say one better, with its "
-    "reason and its remedy, name it in `refines`.",
+    "must stand in an event that you cite. What stands as (after #…) overcame that failure and can be a "
+    "remedy; what stands as (next) was only done next, and a warning may name it. One failure without a "
+    "remedy may be chance: warn only of what came again or of the environment. Do not repeat a known lesson; "
+    "when you can say one better, with its reason and its remedy, name it in `refines`.",
     ProposedLessons,
     "create_candidate_lessons",
     "If in doubt call detect_duplicates and score_importance, then hand in by create_candidate_lessons.",
