@@ -71,3 +71,13 @@ def test_what_a_task_tried_twice_fails_on_is_its_own_affair() -> None:
     )
     runs = [run(sh("widget check", trace, 1), name=f"run-{n}", task="Mend it") for n in range(2)]
     assert learnt(*runs) == []
+
+
+def test_a_long_message_is_cut_inside_of_its_quotation() -> None:
+    words = " ".join(f"the quota of region {name}" for name in ("north", "south", "east", "west", "centre"))
+    call = sh(
+        "deploy-everything-to-all-the-regions --checked", f"anthropic.OverloadedError: {words} is used up", 1
+    )
+    summary = one(run(call), run(call, name="run-2")).summary
+    assert len(summary) <= 200
+    assert summary.endswith("…”")

@@ -300,9 +300,9 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
             continue
         act, remedy, offer = case.first.act, case.best_remedy(), case.offer
         line = case.failing_example(remedy)[1]
-        error = quote_error(line, 120 if remedy else 160)
         what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
         problem = f"{material.name}: {what} {'keeps failing' if act.steps else 'refuses a call'}"
+        error = quote_error(line, 120 if remedy else min(160, LONGEST_SUMMARY - len(f"{problem}: “”")))
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         # A server that is down now says nothing about the next run, nor does a message about another thing
         # in each run: that the call often fails is counted for the brief.
