@@ -133,7 +133,7 @@ def fit(pairs: list[Pair], answers: list[list[tuple[str, Hit]]]) -> str:
                     continue
                 texts = (new.text.removeprefix("user: "), old.text.removeprefix("user: "))
                 signs = read_signs(*texts, pair.question, relevance[0] / relevance[1])
-                rows.append([1.0, *signs.values()])
+                rows.append([1.0, *(signs[name] for name in WEIGHTS if name)])
                 labels.append(float(is_pair and pair.replaced))
                 counts.append(1.0 if is_pair else OTHERS)
     weights = _regress(np.array(rows), np.array(labels), np.array(counts))
