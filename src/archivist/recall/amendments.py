@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -122,9 +123,13 @@ def asks_what_holds(question: str) -> bool:
 def own_words(text: str, question: str) -> list[str]:
     """Return the words of what a text says of a question that the question does not have."""
     asked = _asked_sentence(question) or question
-    known = extract_terms(asked).words
-    words = extract_terms(find_statement(text, asked)).words
-    return [word for word in words if len(word) > _SHORTEST_NAME and word not in known]
+    known = {*_telling_words(asked)}
+    return [word for word in _telling_words(find_statement(text, asked)) if word not in known]
+
+
+@lru_cache(maxsize=512)
+def _telling_words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in extract_terms(text).words if len(word) > _SHORTEST_NAME)
 
 
 class _Excerpt(NamedTuple):
@@ -133,6 +138,14 @@ class _Excerpt(NamedTuple):
     statement: str
     stems: frozenset[str]
     is_short: bool
+
+
+@lru_cache(maxsize=512)
+def _read_excerpt(text: str, asked: str) -> _Excerpt | None:
+    if is_code(text):
+        return None
+    statement = find_statement(text, asked)
+    return _Excerpt(statement, read_statement(statement).stems, statement == text)
 
 
 def apply_amendments(
@@ -157,15 +170,15 @@ def apply_amendments(
     may_move = is_question and time != "open"
     first = set(order[:COMPARED])
     said = {
-        place: _Excerpt(statement, read_statement(statement).stems, statement == texts[place].text)
+        place: _read_excerpt(texts[place].text, asked)
         for place in {place for pair in pairs for place in pair}
-        if not is_code(texts[place].text)
-        for statement in (find_statement(texts[place].text, asked),)
     }
     for newer, older in pairs:
-        if newer not in said or older not in said or texts[newer].place != texts[older].place:
+        if texts[newer].place != texts[older].place:
             continue
         later, earlier = said[newer], said[older]
+        if later is None or earlier is None:
+            continue
         is_short, is_end = later.is_short and earlier.is_short, (newer, older) in ends
         shared = 1.0 if is_end else share_of_words(later.stems, earlier.stems)
         least = (_LEAST_SHARED if may_move else _SURELY_SHARED) if is_short else _SHARED_IN_LONG
@@ -194,6 +207,7 @@ def apply_amendments(
     return _reorder_pairs(order, moved), found
 
 
+@lru_cache(maxsize=64)
 def _asked_sentence(question: str) -> str:
     """Return the sentence that asks; of a long description, which asks nothing, an empty text."""
     sentences = split_sentences(question)
@@ -203,6 +217,7 @@ def _asked_sentence(question: str) -> str:
     return asked[-1] if asked else (*sentences, "")[0]
 
 
+@lru_cache(maxsize=64)
 def _asked_time(sentence: str) -> Literal["present", "past", "open"]:
     """Say for which state a sentence asks; what happened once is open."""
     is_past = _PAST_TENSE.search(sentence) is not None

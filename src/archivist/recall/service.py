@@ -49,7 +49,7 @@ from archivist.recall.scoring import (
     to_unit_scale,
     weigh_evidence,
 )
-from archivist.recall.statements import tells_end
+from archivist.recall.statements import END_WORDS, words_beside_end
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
 from archivist.service import BankService
@@ -90,7 +90,8 @@ _WISH_COSINE = 0.25
 # Characters of a text that a note quotes.
 _QUOTED = 60
 # The end of what so many of the first hits name is looked for, by so many of their words, in so many texts.
-_FOLLOWED, _MOST_NAMES, _RAREST, _FOLLOWING = 5, 32, 3, 12
+_FOLLOWED, _MOST_NAMES, _FOLLOWING = 5, 32, 24
+_ENDS, _FEW_DOCUMENTS = TextQuery(words=tuple(sorted({*END_WORDS, "over"}))), 2_000
 
 
 class Question(NamedTuple):
@@ -510,7 +511,7 @@ def _build_hits(
         texts |= {place: RENDERERS[documents[place].kind](records[place]) for place in missing}
     ordered = ordered[: query.limit]
     shown = {place: records[place] for place in ordered}
-    provenances, repos = _find_provenances(reader, documents, shown), _find_repos(reader, documents, shown)
+    provenances, repos = _find_origins(reader, documents, shown)
     whys = {place: to_unit_scale(scored[place], weights) for place in ordered}
     totals = [why.total for why in whys.values()]
     # A text that takes the place of another has its score; one that is put off, as a repeat or by a broad
@@ -557,26 +558,30 @@ def _find_ends(
     if not amendments.asks_what_holds(query.text):
         return []
     first = [place for place in ordered[:_FOLLOWED] if place in texts]
-    first = [place for place in first if texts[place].place != documents[place].record]
-    own = {place: amendments.own_words(texts[place].text, query.text) for place in first}
+    own = {
+        place: amendments.own_words(texts[place].text, query.text)
+        for place in first
+        if texts[place].place != documents[place].record
+    }
     words = list(dict.fromkeys(word for each in own.values() for word in each))[:_MOST_NAMES]
+    ended = _find_ended(reader, search_filter)
+    words = [word for word in words if ended is None or word in ended]
     most = max(_RARE, reader.document_count() // 50)
     counts = reader.count_documents_with(words, at_most=most + 1)
-    known = {word: count for word, count in zip(words, counts, strict=True) if 1 < count <= most}
-    own = {
-        place: sorted((word for word in each if word in known), key=known.__getitem__)[:_RAREST]
-        for place, each in own.items()
-    }
-    rare = tuple(dict.fromkeys(word for each in own.values() for word in each))
-    hits = reader.search(TextQuery(rare), search_filter=search_filter, limit=_FOLLOWING)
-    documents |= reader.indexed_documents([hit.place for hit in hits if hit.place not in documents])
-    found = {hit.place: documents[hit.place] for hit in hits if hit.place in documents}
+    rare = [word for word, count in zip(words, counts, strict=True) if 1 < count <= most]
+    if ended is None:
+        hits = reader.search(TextQuery(tuple(rare)), search_filter=search_filter, limit=_FOLLOWING)
+        places = [hit.place for hit in hits]
+    else:
+        places = list(dict.fromkeys(place for word in rare for place in ended[word]))[:_FOLLOWING]
+    documents |= reader.indexed_documents([place for place in places if place not in documents])
+    found = {place: documents[place] for place in places if place in documents}
     foreign = _places_of_projects(reader, found, query.other_repos)
     pairs = [
         (newer, older)
         for newer, document in found.items()
         if newer not in foreign and not document.is_hidden and not document.superseded_by
-        for older in first
+        for older in own
         if amendments.is_later(document, documents[older])
     ]
     missing = [place for place in dict.fromkeys(newer for newer, _ in pairs) if place not in records]
@@ -586,8 +591,25 @@ def _find_ends(
     return [
         (newer, older)
         for newer, older in pairs
-        if newer in texts and tells_end(texts[newer].text, own[older])
+        if newer in texts and not words_beside_end(texts[newer].text).isdisjoint({*own[older]} & {*rare})
     ]
+
+
+def _find_ended(reader: Reader, search_filter: SearchFilter) -> Mapping[str, list[int]] | None:
+    """Return where a small bank tells of the end of what, by its name; None for a large one."""
+
+    def read() -> dict[str, list[int]]:
+        hits = reader.search(_ENDS, search_filter=search_filter, limit=_FEW_DOCUMENTS)
+        documents = reader.indexed_documents([hit.place for hit in hits])
+        ended: dict[str, list[int]] = {}
+        for place, record in sorted(_load_records(reader, documents, list(documents)).items()):
+            for word in words_beside_end(RENDERERS[documents[place].kind](record).text):
+                ended.setdefault(word, []).append(place)
+        return ended
+
+    if reader.document_count() > _FEW_DOCUMENTS:
+        return None
+    return reader.get_cached(("ended", search_filter), read, kinds=frozenset(SEARCHABLE))
 
 
 def _explain_rank(
@@ -622,29 +644,6 @@ def _mention(kind: str, text: RecordText) -> str:
     return f"{text.name} “{shorten_line(text.text, _QUOTED)}”" if kind == "entry" else text.name
 
 
-def _find_repos(
-    reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
-) -> dict[int, str]:
-    """Return the repositories of lessons, runs and facts, and of the runs of events and entries."""
-    from archivist.store.filters import one_of
-
-    of_runs = ("event", "entry")
-    runs = {
-        place: each.run for place, each in records.items() if documents[place].kind in of_runs and each.run
-    }
-    rows = (
-        reader.select_fields("episode", ("id", "project"), one_of("id", set(runs.values()))) if runs else ()
-    )
-    projects = {str(run): str(project) for run, project in rows}
-    fields = {"lesson": "repo", "episode": "project", "fact": "project"}
-    known = {
-        place: getattr(each, fields[documents[place].kind])
-        for place, each in records.items()
-        if documents[place].kind in fields
-    }
-    return known | {place: projects.get(run, "") for place, run in runs.items()}
-
-
 def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple[str, ...]:
     """Return the texts around a document in its thread, its own with a mark."""
     if not document.thread:
@@ -660,19 +659,39 @@ def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple
     )
 
 
-def _find_provenances(
+def _find_origins(
     reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
-) -> dict[int, Provenance]:
-    """Return where lessons, runs, events, and texts of agents and files come from, by their places."""
-    kinds = {place: documents[place].kind for place in records}
-    known = {place: records[place].provenance for place, kind in kinds.items() if kind == "lesson"}
-    runs = {place: records[place].id for place, kind in kinds.items() if kind == "episode"}
-    runs |= {place: records[place].run for place, kind in kinds.items() if kind == "event"}
-    for place, kind in kinds.items():
-        if kind in TEXT_KINDS and (provenance := reader.text_provenance(kind, records[place])):
-            known[place] = provenance
-    found = reader.run_provenances(runs.values()) if runs else {}
-    return known | {place: found[run] for place, run in runs.items() if run in found}
+) -> tuple[dict[int, Provenance], dict[int, str]]:
+    """Return, by their places, where lessons, runs, events, and texts of agents and files come from.
+
+    And the repositories of lessons, runs and facts, and of the runs of events and entries.
+    """
+    from archivist.records import Provenance
+
+    provenances: dict[int, Provenance] = {}
+    repos: dict[int, str] = {}
+    runs: dict[int, str] = {}
+    for place, record in records.items():
+        kind = documents[place].kind
+        if kind in ("event", "entry", "episode"):
+            runs[place] = record.id if kind == "episode" else record.run
+        elif kind in ("lesson", "fact"):
+            repos[place] = record.repo if kind == "lesson" else record.project
+        if kind == "lesson":
+            provenances[place] = record.provenance
+        elif kind in TEXT_KINDS and (provenance := reader.text_provenance(kind, record)):
+            provenances[place] = provenance
+    named = one_of("id", {run for run in runs.values() if run})
+    fields = "id", "provenance", "project"
+    known = {row[0]: row[1:] for row in reader.select_fields("episode", fields, named)} if runs else {}
+    # The events of a run are written before its record.
+    early = reader.run_provenances([run for run in runs.values() if run and run not in known])
+    for place, run in runs.items():
+        written, project = known.get(run, ("", ""))
+        repos[place] = str(project)
+        if documents[place].kind != "entry" and (written or run in early):
+            provenances[place] = Provenance(written) if written else early[run]
+    return provenances, repos
 
 
 def _amend(
@@ -691,7 +710,7 @@ def _amend(
     if amended == (ordered, {}):
         return amended
     compared = {place: records[place] for pair in pairs for place in pair}
-    known = _find_provenances(reader, documents, compared)
+    known, _ = _find_origins(reader, documents, compared)
     foreign = {place for place, provenance in known.items() if not provenance.is_own}
     allowed = [(newer, older) for newer, older in pairs if newer not in foreign or older in foreign]
     return amendments.apply_amendments(ordered, scored, texts, allowed, question, ends)

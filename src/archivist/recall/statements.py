@@ -7,7 +7,7 @@ contrary, and how much of the question both answer. `python -m bench.amended_pai
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -50,8 +50,8 @@ _ENDED = frozenset((
     "ditched", "withdrawn", "cancelled", "canceled", "out", "unsupported", "ignored", "void", "left",
     "abgeschaltet", "entfernt", "weg", "supprimé", "abandonné", "eliminado",
 ))  # fmt: skip
-# Those that tell so beside a name alone, and in how many words around it.
-_ENDED_ALONE = _ENDED.difference(("took", "taken", "out", "left", "off", "void", "ended", "expired")) | {
+# Those that tell so beside a name alone, and how many words around them may be that name.
+END_WORDS = _ENDED.difference(("took", "taken", "out", "left", "off", "void", "ended", "expired")) | {
     "replaced", "replaces", "replacing", "supersedes", "superseded", "superseding", "instead", "longer",
     "anymore", "amended", "amendment", "amends", "revised", "revision", "overruled", "corrected",
     "correction",
@@ -401,15 +401,13 @@ def _is_exchanged(new: TextStatement, old: TextStatement, question: TextStatemen
     return len(differing) == 1 and differing[0] not in question.stems
 
 
-def tells_end(text: str, names: Collection[str]) -> bool:
-    """Say whether a text tells of the end, or the replacement, of something right beside its name."""
-    stems = frozenset(map(stem_word, names))
+@lru_cache(maxsize=512)
+def words_beside_end(text: str) -> frozenset[str]:
+    """Return the words beside one that tells of an end or a replacement: what has ended is among them."""
     words = _TOKEN.findall(text[:_MOST_CHARACTERS].lower())
-    ends = [at for at, word in enumerate(words) if word in _ENDED_ALONE]
+    ends = [at for at, word in enumerate(words) if word in END_WORDS]
     ends += [at for at, pair in enumerate(pairwise(words)) if pair[0] in _TAKING and pair[1] == "over"]
-    return any(
-        stem_word(word) in stems for at in ends for word in words[max(0, at - _BESIDE) : at + _BESIDE + 1]
-    )
+    return frozenset(word for at in ends for word in words[max(0, at - _BESIDE) : at + _BESIDE + 1])
 
 
 def _find_end(found: Iterable[tuple[str, frozenset[str]]], own: frozenset[str]) -> str:
