@@ -284,6 +284,11 @@ def test_a_later_word_says_what_ended_or_gives_another_value(question: str, earl
             "Lamp three blinks every 8 seconds.",
             "Lamp four blinks every 5 seconds.",
         ),
+        (
+            "What did we decide about the API?",
+            "Decision: the API is written in Go by the platform team.",
+            "Decision: the API is watched by the platform team at night.",
+        ),
         ("How long must a password be?", "A password has 14 characters.", "A user name has 3 characters."),
     ],
 )

@@ -17,9 +17,11 @@ from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
 from archivist.recall.statements import (
     asks,
+    drop_shared_label,
     explain_change,
     find_statement,
     is_code,
+    is_question,
     read_change,
     read_signs,
     read_statement,
@@ -120,6 +122,11 @@ def asks_what_holds(question: str) -> bool:
     return asks(sentence) and _asked_time(sentence) == "present"
 
 
+def asks_for_end(question: str) -> bool:
+    """Say whether a question may have its answer in what ended; a mere topic has not."""
+    return asks_what_holds(question) and is_question(_asked_sentence(question))
+
+
 def own_words(text: str, question: str) -> list[str]:
     """Return the words of what a text says of a question that the question does not have."""
     asked = _asked_sentence(question) or question
@@ -136,7 +143,6 @@ class _Excerpt(NamedTuple):
     """What a text says of what is asked: all of a short text, or one sentence of a long one."""
 
     statement: str
-    stems: frozenset[str]
     is_short: bool
 
 
@@ -145,7 +151,7 @@ def _read_excerpt(text: str, asked: str) -> _Excerpt | None:
     if is_code(text):
         return None
     statement = find_statement(text, asked)
-    return _Excerpt(statement, read_statement(statement).stems, statement == text)
+    return _Excerpt(statement, statement == text)
 
 
 def apply_amendments(
@@ -166,32 +172,33 @@ def apply_amendments(
     sentence = _asked_sentence(question)
     time, asked = _asked_time(sentence), sentence or question
     # Who describes a task wants what holds now.
-    is_question = asks(sentence)
-    may_move = is_question and time != "open"
+    does_ask = asks(sentence)
+    may_move = does_ask and time != "open"
     first = set(order[:COMPARED])
-    said = {
+    excerpts = {
         place: _read_excerpt(texts[place].text, asked)
         for place in {place for pair in pairs for place in pair}
     }
     for newer, older in pairs:
         if texts[newer].place != texts[older].place:
             continue
-        later, earlier = said[newer], said[older]
+        later, earlier = excerpts[newer], excerpts[older]
         if later is None or earlier is None:
             continue
         is_short, is_end = later.is_short and earlier.is_short, (newer, older) in ends
-        shared = 1.0 if is_end else share_of_words(later.stems, earlier.stems)
+        said = drop_shared_label(later.statement, earlier.statement)
+        shared = 1.0 if is_end else share_of_words(*(read_statement(each).stems for each in said))
         least = (_LEAST_SHARED if may_move else _SURELY_SHARED) if is_short else _SHARED_IN_LONG
-        if shared < least or not (may_move or read_change(later.statement).is_told):
+        if shared < least or not (may_move or read_change(said[0]).is_told):
             continue
         new, old = scored[newer].relevance, scored[older].relevance
-        signs = read_signs(later.statement, earlier.statement, asked, new / old if old else 1.0)
+        signs = read_signs(*said, asked, new / old if old else 1.0)
         signs["ended"] = max(signs["ended"], float(is_end))
         total = weigh(signs)
         is_sure = shared >= _SURELY_SHARED and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
-        is_said = says_change(later.statement, earlier.statement, signs, is_short=is_short)
+        is_said = says_change(*said, signs, is_short=is_short)
         # Who states or demands something does not ask what holds now.
-        is_meant = (is_said and (is_sure or is_question)) or (is_question and newer in first)
+        is_meant = (is_said and (is_sure or does_ask)) or (does_ask and newer in first)
         if not is_meant or (is_end and not is_sure):
             continue
         if is_sure and time == "past":
@@ -201,7 +208,7 @@ def apply_amendments(
         elif not is_sure:
             continue
         if is_said and (older not in found or is_sure > found[older].is_sure):
-            reason = explain_change(later.statement, earlier.statement, asked)
+            reason = explain_change(*said, asked)
             found[older] = Amendment(newer, reason, is_sure)
     order = [*order, *dict.fromkeys(newer for newer, _ in moved if newer not in order)]
     return _reorder_pairs(order, moved), found

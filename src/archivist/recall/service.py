@@ -90,8 +90,8 @@ _WISH_COSINE = 0.25
 # Characters of a text that a note quotes.
 _QUOTED = 60
 # The end of what so many of the first hits name is looked for, by so many of their words, in so many texts.
-_FOLLOWED, _MOST_NAMES, _FOLLOWING = 5, 32, 24
-_ENDS, _FEW_DOCUMENTS = TextQuery(words=tuple(sorted({*END_WORDS, "over"}))), 2_000
+_FOLLOWED, _MOST_NAMES, _RAREST, _FOLLOWING = 5, 32, 3, 12
+_ENDS, _FEW_DOCUMENTS = TextQuery(words=tuple(sorted(END_WORDS))), 2_000
 
 
 class Question(NamedTuple):
@@ -555,7 +555,7 @@ def _find_ends(
     "Sidekiq is gone" has no word of "which library runs the queue". What is found is added to the documents,
     records and texts.
     """
-    if not amendments.asks_what_holds(query.text):
+    if not amendments.asks_for_end(query.text):
         return []
     first = [place for place in ordered[:_FOLLOWED] if place in texts]
     own = {
@@ -564,11 +564,19 @@ def _find_ends(
         if texts[place].place != documents[place].record
     }
     words = list(dict.fromkeys(word for each in own.values() for word in each))[:_MOST_NAMES]
-    ended = _find_ended(reader, search_filter)
-    words = [word for word in words if ended is None or word in ended]
     most = max(_RARE, reader.document_count() // 50)
-    counts = reader.count_documents_with(words, at_most=most + 1)
-    rare = [word for word, count in zip(words, counts, strict=True) if 1 < count <= most]
+    counts = dict(zip(words, reader.count_documents_with(words, at_most=most + 1), strict=True))
+    # The rarest words of a text name what it is about; a word of this text alone is in no later one.
+    own = {
+        place: sorted((word for word in each if 1 < counts.get(word, 0) <= most), key=counts.__getitem__)[
+            :_RAREST
+        ]
+        for place, each in own.items()
+    }
+    ended = _find_ended(reader, search_filter)
+    rare = list(
+        dict.fromkeys(word for each in own.values() for word in each if ended is None or word in ended)
+    )
     if ended is None:
         hits = reader.search(TextQuery(tuple(rare)), search_filter=search_filter, limit=_FOLLOWING)
         places = [hit.place for hit in hits]
@@ -591,7 +599,7 @@ def _find_ends(
     return [
         (newer, older)
         for newer, older in pairs
-        if newer in texts and not words_beside_end(texts[newer].text).isdisjoint({*own[older]} & {*rare})
+        if newer in texts and not words_beside_end(texts[newer].text).isdisjoint(own[older])
     ]
 
 

@@ -52,12 +52,9 @@ _ENDED = frozenset((
 ))  # fmt: skip
 # Those that tell so beside a name alone, and how many words around them may be that name.
 END_WORDS = _ENDED.difference(("took", "taken", "out", "left", "off", "void", "ended", "expired")) | {
-    "replaced", "replaces", "replacing", "supersedes", "superseded", "superseding", "instead", "longer",
-    "anymore", "amended", "amendment", "amends", "revised", "revision", "overruled", "corrected",
-    "correction",
+    "replaced", "replaces", "replacing", "instead", "longer", "anymore",
 }  # fmt: skip
-_TAKING = frozenset(("take", "takes", "took", "taken"))
-_BESIDE = 4
+_BESIDE = 3
 _REFUSED = frozenset((
     "nothing", "not", "no", "never", "nobody", "don", "doesn", "isn", "aren", "won", "cannot", "only",
     "joined", "clashes", "unreadable", "hated", "wrong", "kein", "keine", "nicht", "plus", "broke",
@@ -155,6 +152,11 @@ _ASKS = lazy_pattern(
 _TOPIC = 4
 # A point within a name or a number ends no sentence.
 _SENTENCE = lazy_pattern(r"(?:[^.!?;\n]|[.!?;](?=\S))+[.!?;\n]?", longest=_MOST_CHARACTERS)
+_FROM = lazy_pattern(
+    r"\b(?:mov|switch|migrat|chang|shift|convert|go)\w{0,5}\b[^.?!]{0,40}?\bfrom ([^.?!]{1,60}?) to\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
 # One of many things of its kind, named by its number.
 _IDENTIFIER = lazy_pattern(
     r"#\d{1,9}\b|\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b|\b(?:(?i:ticket|issue|bug|story|task|incident|case|order"
@@ -169,6 +171,7 @@ _SUBJECT = 20
 _SHELL = re.compile(r"\$\(|<<")
 _MARK = re.compile(r"\w\(|[\[\]{}=<>|&$;\\]|--|::")
 _MOST_MARKS = 0.2
+_LABEL = re.compile(r"\s*([^\W\d_]{3,20}): ")
 _QUOTED = re.compile(r"`[^`\n]{1,80}`")
 _CODE = re.compile(r"&&|\||(?:^|\s)--?[a-z]|\$[({\w]|[{};]|=\S|^(?:cd|ls|git|npm|grep|find|cat|sed) ")
 _PLAIN = re.compile(r"^0+(?=\d)|(?<=\d)(?:st|nd|rd|th|:00)$")
@@ -324,12 +327,25 @@ def _has_other_number(
     return bool(new.numbers and old.numbers) and not new.numbers >= old.numbers
 
 
+def drop_shared_label(newer: str, older: str) -> tuple[str, str]:
+    """Return two texts without a word of change that labels both: of two decisions none changes the other."""
+    new, old = _LABEL.match(newer), _LABEL.match(older)
+    if new and old and new[1].lower() == old[1].lower() and stem_word(new[1].lower()) in _CHANGES:
+        return newer[new.end() :], older[old.end() :]
+    return newer, older
+
+
 @lru_cache(maxsize=64)
 def asks(sentence: str) -> bool:
     """Say whether a sentence is a question or names a topic, rather than states or demands something."""
-    if _ASKS.match(sentence) or _YES_NO.match(sentence):
+    if is_question(sentence):
         return True
     return not sentence.rstrip().endswith(".") and len(read_statement(sentence).stems) <= _TOPIC
+
+
+def is_question(sentence: str) -> bool:
+    """Say whether a sentence asks something, rather than names a topic."""
+    return _ASKS.match(sentence) is not None or _is_yes_no(sentence)
 
 
 @lru_cache(maxsize=64)
@@ -406,7 +422,6 @@ def words_beside_end(text: str) -> frozenset[str]:
     """Return the words beside one that tells of an end or a replacement: what has ended is among them."""
     words = _TOKEN.findall(text[:_MOST_CHARACTERS].lower())
     ends = [at for at, word in enumerate(words) if word in END_WORDS]
-    ends += [at for at, pair in enumerate(pairwise(words)) if pair[0] in _TAKING and pair[1] == "over"]
     return frozenset(word for at in ends for word in words[max(0, at - _BESIDE) : at + _BESIDE + 1])
 
 
@@ -477,12 +492,14 @@ def read_change(text: str) -> Change:
         )
         for words_of_end in (_ENDED, _REFUSED)
     )
+    # "Uploads move from the local disk to S3": the disk has had its time.
+    left = [(f"from {found[1]}", read_statement(found[1]).stems) for found in _FROM.finditer(text)]
     return Change(
         replacing
         or next((each for each in pairs if each in _REPLACING_PAIRS), "").replace("from now", "from now on"),
         next((each for each in (*words, *pairs) if each in _SINCE or each in _SINCE_PAIRS), ""),
         next((each for each in words if each in _MOVED), ""),
-        ended,
+        (*ended, *left),
         refused,
         not _ADDED.isdisjoint(words) or _TOO.search(text) is not None,
     )
