@@ -557,26 +557,17 @@ def _find_ends(
     """
     if not amendments.asks_for_end(query.text):
         return []
-    first = [place for place in ordered[:_FOLLOWED] if place in texts]
     own = {
         place: amendments.own_words(texts[place].text, query.text)
-        for place in first
-        if texts[place].place != documents[place].record
-    }
-    words = list(dict.fromkeys(word for each in own.values() for word in each))[:_MOST_NAMES]
-    most = max(_RARE, reader.document_count() // 50)
-    counts = dict(zip(words, reader.count_documents_with(words, at_most=most + 1), strict=True))
-    # The rarest words of a text name what it is about; a word of this text alone is in no later one.
-    own = {
-        place: sorted((word for word in each if 1 < counts.get(word, 0) <= most), key=counts.__getitem__)[
-            :_RAREST
-        ]
-        for place, each in own.items()
+        for place in ordered[:_FOLLOWED]
+        if place in texts and texts[place].place != documents[place].record
     }
     ended = _find_ended(reader, search_filter)
-    rare = list(
-        dict.fromkeys(word for each in own.values() for word in each if ended is None or word in ended)
-    )
+    if ended is not None:
+        own = {place: each for place, each in own.items() if not ended.keys().isdisjoint(each)}
+    own = _choose_rarest(reader, own)
+    names = dict.fromkeys(word for each in own.values() for word in each)
+    rare = [word for word in names if ended is None or word in ended]
     if ended is None:
         hits = reader.search(TextQuery(tuple(rare)), search_filter=search_filter, limit=_FOLLOWING)
         places = [hit.place for hit in hits]
@@ -601,6 +592,18 @@ def _find_ends(
         for newer, older in pairs
         if newer in texts and not words_beside_end(texts[newer].text).isdisjoint(own[older])
     ]
+
+
+def _choose_rarest(reader: Reader, own: Mapping[int, list[str]]) -> dict[int, list[str]]:
+    """Return the rarest words of each text, which name what it is about, if another text has them too."""
+    words = list(dict.fromkeys(word for each in own.values() for word in each))[:_MOST_NAMES]
+    most = max(_RARE, reader.document_count() // 50)
+    found = zip(words, reader.count_documents_with(words, at_most=most + 1), strict=True)
+    counts = {word: count for word, count in found if 1 < count <= most}
+    return {
+        place: sorted((word for word in each if word in counts), key=counts.__getitem__)[:_RAREST]
+        for place, each in own.items()
+    }
 
 
 def _find_ended(reader: Reader, search_filter: SearchFilter) -> Mapping[str, list[int]] | None:

@@ -214,7 +214,7 @@ class Change(NamedTuple):
 # other subjects there were too few. Another value, yes or no and the contrast were set by hand, near to what
 # fits to halves of the pairs gave (1.2, .4 and -1.5). The first value is the sum without any sign.
 WEIGHTS = {
-    "": -1.8, "shared": 0.3, "answered": 1.2, "beyond": 0.6, "ratio": 0.8, "named": 1.2, "replacing": 1.4,
+    "": -1.8, "shared": 0.3, "answered": 1.2, "ratio": 0.8, "named": 1.2, "replacing": 1.4,
     "ended": 1.5, "refused": 0.6, "since": 0.7, "moved": 1.1, "other number": 0.4, "no number": -1.0,
     "contrary": 0.7, "contrast": -1.4, "other subject": -2.0, "exchanged": 0.7, "opened": 0.5,
     "addition": -0.85, "other identifier": -4.0, "same measure": 0.8, "other value": 0.5,
@@ -269,7 +269,6 @@ def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, fl
     return {
         "shared": shared,
         "answered": len(answered) / count,
-        "beyond": len(answered - before) / count,
         "ratio": min(1.5, ratio),
         "named": min(2, len(own & new.stems)) / 2,
         "replacing": float(bool(change.replacing)),
