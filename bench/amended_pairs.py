@@ -4,7 +4,7 @@
 
 The pairs of amended_pairs.jsonl were written before the rules, most by people who did not know them: an
 earlier and a later text with a question, half of them about the same thing. All stand in one bank, among
-messages about other things.
+messages about other things. Those of amended_pairs_other.jsonl (with --pairs) are of other kinds and domains.
 
 newer first    amended pairs of which the later text stands above the earlier one
 replaced       pairs of which the earlier text is said to be replaced by the later one
@@ -133,7 +133,7 @@ def fit(pairs: list[Pair], answers: list[list[tuple[str, Hit]]]) -> str:
                     continue
                 texts = (new.text.removeprefix("user: "), old.text.removeprefix("user: "))
                 signs = read_signs(*texts, pair.question, relevance[0] / relevance[1])
-                rows.append([1.0, *signs.values()])
+                rows.append([1.0, *(signs[name] for name in WEIGHTS if name)])
                 labels.append(float(is_pair and pair.replaced))
                 counts.append(1.0 if is_pair else OTHERS)
     weights = _regress(np.array(rows), np.array(labels), np.array(counts))

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     import archivist.lessons.service
     import archivist.lessons.team_service
     import archivist.recall.service
+    import archivist.recall.vectors_service
     import archivist.reflect.model.service
     import archivist.reflect.service
     import archivist.stream.service
@@ -127,7 +128,7 @@ class Bank:
     reflections: archivist.reflect.service.Reflections
     model: archivist.reflect.model.service.LanguageModel
     searches: archivist.recall.service.Recall
-    vectors: archivist.recall.service.Vectors
+    vectors: archivist.recall.vectors_service.Vectors
     briefs: archivist.brief.service.Briefs
     sessions: archivist.brief.session_service.SessionBriefs
     commands: archivist.brief.commands_service.Commands

@@ -180,6 +180,17 @@ def test_who_asks_what_holds_now_has_the_first_answers_compared_with_later_texts
         ("which port does the API use", "The API listens on port 8080.", "The API listens on port 9310."),
         ("where are builds stored", "Builds are stored on S3.", "Builds are stored on Backblaze."),
         ("what did we decide about tabs", "Indent with tabs in Go.", "Do not indent with tabs in Go."),
+        ("When is the shop open?", "Shop hours: 14:00 to 18:00.", "Shop hours: 11:00 until 19:30."),
+        (
+            "How long must it dry before it is packed?",
+            "The parts dry seven days before they are packed.",
+            "The parts dry three days before they are packed.",
+        ),
+        (
+            "How do I run the simulator?",
+            "Run the simulator with --headless on CI.",
+            "For the simulator `--headless` is gone, set `SIM=none` on CI.",
+        ),
     ],
 )
 def test_a_later_word_that_speaks_of_change_on_the_subject_stands_above(
@@ -253,6 +264,32 @@ def test_a_later_word_says_what_ended_or_gives_another_value(question: str, earl
             "Tests also have a database.",
         ),
         ("Who reviews the docs?", "Nora reviews the docs.", "I love the new docs, they are great!"),
+        (
+            "How many processes has the pool?",
+            "The worker pool has 16 processes.",
+            "The worker pool has 512 MB.",
+        ),
+        (
+            "How long does the east field take?",
+            "Water for the east field takes 40 minutes.",
+            "Water for the west field takes 25 minutes.",
+        ),
+        (
+            "Are dogs allowed in the yard?",
+            "Dogs are allowed in the yard.",
+            "Horses are not allowed in the yard.",
+        ),
+        (
+            "How does lamp three blink?",
+            "Lamp three blinks every 8 seconds.",
+            "Lamp four blinks every 5 seconds.",
+        ),
+        (
+            "What did we decide about the API?",
+            "Decision: the API is written in Go by the platform team.",
+            "Decision: the API is watched by the platform team at night.",
+        ),
+        ("How long must a password be?", "A password has 14 characters.", "A user name has 3 characters."),
     ],
 )
 def test_what_is_about_something_else_is_not_said_to_replace(question: str, earlier: str, later: str) -> None:

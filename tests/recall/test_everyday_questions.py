@@ -13,7 +13,7 @@ from archivist.recall.asking import find_purposes
 from archivist.recall.query import Query
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.records.words import NOTES
-from tests.conftest import START
+from tests.conftest import START, TickingClock
 
 LATER = START + timedelta(days=3)
 WORDS = (
@@ -141,3 +141,23 @@ def test_a_question_for_a_command_is_answered_first_with_what_the_runs_use(bank:
     assert bank.recall(Query(text="how do I run the tests?", limit=1)).hits == (first,)
     asked = Query(text="how do I run the tests?", kinds=("event",)), "why did the tests run", "lint the code"
     assert all(hit.kind != "command" for each in asked for hit in bank.recall(each).hits)
+
+
+def test_the_end_of_what_an_answer_names_is_found_without_a_word_of_the_question(
+    bank: Bank, clock: TickingClock
+) -> None:
+    bank.lessons.add("The library for background jobs is Sidekiq", repo="shop")
+    for number in range(70):
+        clock.now += timedelta(hours=1)
+        bank.lessons.add(f"Library number {number} runs {WORDS[number % 13]} jobs well", repo="shop")
+    bank.lessons.add("Sidekiq was ripped out in favour of GoodJob", repo="shop")
+    bank.lessons.add("Sidekiq is gone", repo="blog")
+    question = Query(text="Which library do we have for background jobs?", repo="shop", limit=5)
+    hits = bank.recall(question).hits
+    assert [hit.name for hit in hits[:2]] == ["m-072", "m-001"]
+    assert hits[1].notes == ("replaced by m-072: it says “in favour”",)
+    # Who asks for the past gets the past.
+    past = bank.recall(question._replace(text="Which library did we have for background jobs?")).hits
+    assert [hit.name for hit in past[:1]] == ["m-001"]
+    away = bank.recall(question._replace(repo="", other_repos=frozenset({"shop", "blog"}))).hits
+    assert away == ()

@@ -7,17 +7,21 @@ words match.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from archivist.cold_start import lazy_pattern
+from archivist.recall.lexical import extract_terms
 from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
 from archivist.recall.statements import (
     asks,
+    drop_shared_label,
     explain_change,
     find_statement,
     is_code,
+    is_question,
     read_change,
     read_signs,
     read_statement,
@@ -39,12 +43,13 @@ _LATER, _IN_LONG, _REPLACES, _REPLACES_IN_LONG = 0.0, 0.8, 1.0, 1.6
 # A question says at its beginning what it is about; what follows may be a pasted log.
 _QUESTION = 500
 _LONG_QUESTION = 240
+_SHORTEST_NAME = 2
 
 # A question for the past wants the old state; any other the present one.
 _OF_THE_PAST = lazy_pattern(
     r"\b(?i:used? to|ago|yesterday|at first|original(?:ly)?|initial(?:ly)?|previous(?:ly)?|former(?:ly)?"
     r"|earlier|back then|the old|in the beginning|in the past|history of|last (?:week|month|year|time)"
-    r"|before (?:the (?:change|switch|move|migration|update)|that|it"
+    r"|before (?:the (?:change|switch|move|migration|update)|(?:that|it)(?=\W*$)"
     r"|(?:we|they) (?:changed|switched|moved)))\b"
     r"|\b[Bb]efore(?: [A-Z]\S*)?(?=\W*$)",
     longest=_QUESTION,
@@ -85,8 +90,7 @@ def pairs_to_compare(
     question: str,
 ) -> list[tuple[int, int]]:
     """Return the pairs (newer, older) of one kind that are both relevant, the older among the first hits."""
-    sentence = _asked_sentence(question)
-    reach = REACHED if asks(sentence) and _asked_time(sentence) == "present" else COMPARED
+    reach = REACHED if asks_what_holds(question) else COMPARED
     best = max((scored[place].relevance for place in order[:COMPARED]), default=0.0)
     least = _LEAST_NEWER * best
     # Retiring a lesson changes its time: a superseded one may be the later one, and amends nothing.
@@ -99,24 +103,55 @@ def pairs_to_compare(
     for older in order[:COMPARED]:
         if scored[older].relevance < _LEAST_OLDER * best:
             continue
-        _, kind, _, time, _, _, _, thread, position, *_ = documents[older]
-        for newer in near:
-            other = documents[newer]
-            if thread and thread == other.thread:
-                is_newer = other.position > position
-            else:
-                is_newer = time is not None and other.time is not None and other.time > time
-            if is_newer and other.kind == kind:
-                pairs.append((newer, older))
+        pairs += [(newer, older) for newer in near if is_later(documents[newer], documents[older])]
     return pairs
+
+
+def is_later(newer: IndexedDocument, older: IndexedDocument) -> bool:
+    """Say whether a document of the same kind stands later in its thread, or is of a later time."""
+    if newer.kind != older.kind:
+        return False
+    if newer.thread and newer.thread == older.thread:
+        return newer.position > older.position
+    return newer.time is not None and older.time is not None and newer.time > older.time
+
+
+def asks_what_holds(question: str) -> bool:
+    """Say whether a question asks for what holds now."""
+    sentence = _asked_sentence(question)
+    return asks(sentence) and _asked_time(sentence) == "present"
+
+
+def asks_for_end(question: str) -> bool:
+    """Say whether a question may have its answer in what ended; a mere topic has not."""
+    return asks_what_holds(question) and is_question(_asked_sentence(question))
+
+
+def own_words(text: str, question: str) -> list[str]:
+    """Return the words of what a text says of a question that the question does not have."""
+    asked = _asked_sentence(question) or question
+    known = {*_telling_words(asked)}
+    return [word for word in _telling_words(find_statement(text, asked)) if word not in known]
+
+
+@lru_cache(maxsize=512)
+def _telling_words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in extract_terms(text).words if len(word) > _SHORTEST_NAME)
 
 
 class _Excerpt(NamedTuple):
     """What a text says of what is asked: all of a short text, or one sentence of a long one."""
 
     statement: str
-    stems: frozenset[str]
     is_short: bool
+
+
+@lru_cache(maxsize=512)
+def _read_excerpt(text: str, asked: str) -> _Excerpt | None:
+    if is_code(text):
+        return None
+    statement = find_statement(text, asked)
+    return _Excerpt(statement, statement == text)
 
 
 def apply_amendments(
@@ -125,41 +160,46 @@ def apply_amendments(
     texts: Mapping[int, RecordText],
     pairs: Sequence[tuple[int, int]],
     question: str,
+    ends: Collection[tuple[int, int]] = (),
 ) -> tuple[list[int], dict[int, Amendment]]:
     """Move each text that amends an earlier one right above it.
 
-    The pairs are (newer, older). The second value is what each amended document is amended by.
+    The pairs are (newer, older); of `ends` the newer is known to tell of the end of what the older names. The
+    second value is what each amended document is amended by.
     """
     found: dict[int, Amendment] = {}
     moved: list[tuple[int, int]] = []
     sentence = _asked_sentence(question)
     time, asked = _asked_time(sentence), sentence or question
     # Who describes a task wants what holds now.
-    is_question = asks(sentence)
-    may_move = is_question and time != "open"
+    does_ask = asks(sentence)
+    may_move = does_ask and time != "open"
     first = set(order[:COMPARED])
-    said = {
-        place: _Excerpt(statement, read_statement(statement).stems, statement == texts[place].text)
+    excerpts = {
+        place: _read_excerpt(texts[place].text, asked)
         for place in {place for pair in pairs for place in pair}
-        if not is_code(texts[place].text)
-        for statement in (find_statement(texts[place].text, asked),)
     }
     for newer, older in pairs:
-        if newer not in said or older not in said or texts[newer].place != texts[older].place:
+        if texts[newer].place != texts[older].place:
             continue
-        later, earlier = said[newer], said[older]
-        is_short = later.is_short and earlier.is_short
-        shared = share_of_words(later.stems, earlier.stems)
+        later, earlier = excerpts[newer], excerpts[older]
+        if later is None or earlier is None:
+            continue
+        is_short, is_end = later.is_short and earlier.is_short, (newer, older) in ends
+        said = drop_shared_label(later.statement, earlier.statement)
+        shared = 1.0 if is_end else share_of_words(*(read_statement(each).stems for each in said))
         least = (_LEAST_SHARED if may_move else _SURELY_SHARED) if is_short else _SHARED_IN_LONG
-        if shared < least or not (may_move or read_change(later.statement).is_told):
+        if shared < least or not (may_move or read_change(said[0]).is_told):
             continue
         new, old = scored[newer].relevance, scored[older].relevance
-        signs = read_signs(later.statement, earlier.statement, asked, new / old if old else 1.0)
+        signs = read_signs(*said, asked, new / old if old else 1.0)
+        signs["ended"] = max(signs["ended"], float(is_end))
         total = weigh(signs)
         is_sure = shared >= _SURELY_SHARED and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
-        is_said = says_change(later.statement, earlier.statement, signs, is_short=is_short)
+        is_said = says_change(*said, signs, is_short=is_short)
         # Who states or demands something does not ask what holds now.
-        if not (is_said and (is_sure or is_question)) and not (is_question and newer in first):
+        is_meant = (is_said and (is_sure or does_ask)) or (does_ask and newer in first)
+        if not is_meant or (is_end and not is_sure):
             continue
         if is_sure and time == "past":
             moved.append((older, newer))
@@ -168,11 +208,13 @@ def apply_amendments(
         elif not is_sure:
             continue
         if is_said and (older not in found or is_sure > found[older].is_sure):
-            reason = explain_change(later.statement, earlier.statement, asked)
+            reason = explain_change(*said, asked)
             found[older] = Amendment(newer, reason, is_sure)
+    order = [*order, *dict.fromkeys(newer for newer, _ in moved if newer not in order)]
     return _reorder_pairs(order, moved), found
 
 
+@lru_cache(maxsize=64)
 def _asked_sentence(question: str) -> str:
     """Return the sentence that asks; of a long description, which asks nothing, an empty text."""
     sentences = split_sentences(question)
@@ -182,6 +224,7 @@ def _asked_sentence(question: str) -> str:
     return asked[-1] if asked else (*sentences, "")[0]
 
 
+@lru_cache(maxsize=64)
 def _asked_time(sentence: str) -> Literal["present", "past", "open"]:
     """Say for which state a sentence asks; what happened once is open."""
     is_past = _PAST_TENSE.search(sentence) is not None

@@ -140,7 +140,8 @@ def _render_event(event: Event) -> RecordText:
     said = event.text or " ".join(finding.description for finding in event.findings) or event.output
     # What people say has one place.
     place = "" if event.kind.value in _SPEECH and who.casefold() not in _NOT_AMENDING else event.id
-    return RecordText(_shorten(said), place, event.id, _shorten(f"{who}: {said}" if who else said))
+    text = _shorten(said)
+    return RecordText(text, place, event.id, _shorten(f"{who}: {text}") if who else text)
 
 
 def _render_fact(fact: Fact) -> RecordText:

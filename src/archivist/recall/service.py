@@ -1,21 +1,17 @@
-"""Recall: words and vectors find candidates, pure functions score them, the records are fetched last.
-
-Missing vectors are made outside of transactions, a batch at a time.
-"""
+"""Recall: words and vectors find candidates, pure functions score them, the records are fetched last."""
 
 from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, is_hidden_from, reads
-from archivist.errors import BankLockedError, EmbedderError
+from archivist.errors import EmbedderError
 from archivist.recall import amendments, asking, lexical
 from archivist.recall.query import EVERY_REPO, Query, build_search_filter
 from archivist.recall.results import (
@@ -53,6 +49,7 @@ from archivist.recall.scoring import (
     to_unit_scale,
     weigh_evidence,
 )
+from archivist.recall.statements import END_WORDS, words_beside_end
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
 from archivist.service import BankService
@@ -92,12 +89,9 @@ _FEW_WISHES = 8
 _WISH_COSINE = 0.25
 # Characters of a text that a note quotes.
 _QUOTED = 60
-# Texts that are embedded between two short transactions.
-_BATCH = 4096
-# Up to so many are embedded without numpy, whose import takes longer.
-_FEW = 32
-# From so many on a write makes vectors: well below what a search embeds by itself.
-_BACKLOG = FRESH // 2
+# The end of what so many of the first hits name is looked for, by so many of their words, in so many texts.
+_FOLLOWED, _MOST_NAMES, _RAREST, _FOLLOWING = 5, 32, 3, 12
+_ENDS, _FEW_DOCUMENTS = TextQuery(words=tuple(sorted(END_WORDS))), 2_000
 
 
 class Question(NamedTuple):
@@ -186,7 +180,8 @@ class Recall(BankService):
                 now=bank.now().timestamp(),
                 cycle=query.until_cycle,
             )
-            hits = _build_hits(reader, query._replace(limit=limit), weights, scored, documents)
+            asked = query._replace(limit=limit)
+            hits = _build_hits(reader, asked, question.search_filter, weights, scored, documents)
             if query.is_in_time_order:
                 hits.sort(key=lambda hit: (hit.time is None, hit.time, hit.id))
             # While the embedder changes, all documents are still found by the vectors of the old one.
@@ -487,6 +482,7 @@ def _add_wish(
 def _build_hits(
     reader: Reader,
     query: Query,
+    search_filter: SearchFilter,
     weights: Weights,
     scored: dict[int, Score],
     documents: dict[int, IndexedDocument],
@@ -500,7 +496,10 @@ def _build_hits(
     wanted = {*ordered[: query.limit], *(place for pair in pairs for place in pair)}
     records = _load_records(reader, documents, [place for place in ordered if place in wanted])
     texts = {place: RENDERERS[documents[place].kind](record) for place, record in records.items()}
-    ordered, amended_by = _amend(reader, query.text, ordered, scored, documents, records, texts, pairs)
+    ends = _find_ends(reader, query, search_filter, ordered, documents, records, texts)
+    scored |= {newer: Score(0.0, 0.0, 0.0, 0.0, Relevance(0.0)) for newer, _ in ends if newer not in scored}
+    pairs = list(dict.fromkeys((*pairs, *ends)))
+    ordered, amended_by = _amend(reader, query.text, ordered, scored, documents, records, texts, pairs, ends)
     ordered = amendments.demote_superseded(ordered, documents)
     # A repeat tells nothing new and stands behind the others. What takes its place may be another.
     while True:
@@ -512,7 +511,7 @@ def _build_hits(
         texts |= {place: RENDERERS[documents[place].kind](records[place]) for place in missing}
     ordered = ordered[: query.limit]
     shown = {place: records[place] for place in ordered}
-    provenances, repos = _find_provenances(reader, documents, shown), _find_repos(reader, documents, shown)
+    provenances, repos = _find_origins(reader, documents, shown)
     whys = {place: to_unit_scale(scored[place], weights) for place in ordered}
     totals = [why.total for why in whys.values()]
     # A text that takes the place of another has its score; one that is put off, as a repeat or by a broad
@@ -540,6 +539,88 @@ def _build_hits(
             )
         )
     return hits
+
+
+def _find_ends(
+    reader: Reader,
+    query: Query,
+    search_filter: SearchFilter,
+    ordered: Sequence[int],
+    documents: dict[int, IndexedDocument],
+    records: dict[int, Any],
+    texts: dict[int, RecordText],
+) -> list[tuple[int, int]]:
+    """Return pairs of a later text and a first hit of which it tells the end, by a rare name in both.
+
+    "Sidekiq is gone" has no word of "which library runs the queue". What is found is added to the documents,
+    records and texts.
+    """
+    if not amendments.asks_for_end(query.text):
+        return []
+    own = {
+        place: amendments.own_words(texts[place].text, query.text)
+        for place in ordered[:_FOLLOWED]
+        if place in texts and texts[place].place != documents[place].record
+    }
+    ended = _find_ended(reader, search_filter)
+    if ended is not None:
+        own = {place: each for place, each in own.items() if not ended.keys().isdisjoint(each)}
+    own = _choose_rarest(reader, own)
+    names = dict.fromkeys(word for each in own.values() for word in each)
+    rare = [word for word in names if ended is None or word in ended]
+    if ended is None:
+        hits = reader.search(TextQuery(tuple(rare)), search_filter=search_filter, limit=_FOLLOWING)
+        places = [hit.place for hit in hits]
+    else:
+        places = list(dict.fromkeys(place for word in rare for place in ended[word]))[:_FOLLOWING]
+    documents |= reader.indexed_documents([place for place in places if place not in documents])
+    found = {place: documents[place] for place in places if place in documents}
+    foreign = _places_of_projects(reader, found, query.other_repos)
+    pairs = [
+        (newer, older)
+        for newer, document in found.items()
+        if newer not in foreign and not document.is_hidden and not document.superseded_by
+        for older in own
+        if amendments.is_later(document, documents[older])
+    ]
+    missing = [place for place in dict.fromkeys(newer for newer, _ in pairs) if place not in records]
+    loaded = _load_records(reader, documents, missing)
+    records |= loaded
+    texts |= {place: RENDERERS[documents[place].kind](record) for place, record in loaded.items()}
+    return [
+        (newer, older)
+        for newer, older in pairs
+        if newer in texts and not words_beside_end(texts[newer].text).isdisjoint(own[older])
+    ]
+
+
+def _choose_rarest(reader: Reader, own: Mapping[int, list[str]]) -> dict[int, list[str]]:
+    """Return the rarest words of each text, which name what it is about, if another text has them too."""
+    words = list(dict.fromkeys(word for each in own.values() for word in each))[:_MOST_NAMES]
+    most = max(_RARE, reader.document_count() // 50)
+    found = zip(words, reader.count_documents_with(words, at_most=most + 1), strict=True)
+    counts = {word: count for word, count in found if 1 < count <= most}
+    return {
+        place: sorted((word for word in each if word in counts), key=counts.__getitem__)[:_RAREST]
+        for place, each in own.items()
+    }
+
+
+def _find_ended(reader: Reader, search_filter: SearchFilter) -> Mapping[str, list[int]] | None:
+    """Return where a small bank tells of the end of what, by its name; None for a large one."""
+
+    def read() -> dict[str, list[int]]:
+        hits = reader.search(_ENDS, search_filter=search_filter, limit=_FEW_DOCUMENTS)
+        documents = reader.indexed_documents([hit.place for hit in hits])
+        ended: dict[str, list[int]] = {}
+        for place, record in sorted(_load_records(reader, documents, list(documents)).items()):
+            for word in words_beside_end(RENDERERS[documents[place].kind](record).text):
+                ended.setdefault(word, []).append(place)
+        return ended
+
+    if reader.document_count() > _FEW_DOCUMENTS:
+        return None
+    return reader.get_cached(("ended", search_filter), read, kinds=frozenset(SEARCHABLE))
 
 
 def _explain_rank(
@@ -574,29 +655,6 @@ def _mention(kind: str, text: RecordText) -> str:
     return f"{text.name} “{shorten_line(text.text, _QUOTED)}”" if kind == "entry" else text.name
 
 
-def _find_repos(
-    reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
-) -> dict[int, str]:
-    """Return the repositories of lessons, runs and facts, and of the runs of events and entries."""
-    from archivist.store.filters import one_of
-
-    of_runs = ("event", "entry")
-    runs = {
-        place: each.run for place, each in records.items() if documents[place].kind in of_runs and each.run
-    }
-    rows = (
-        reader.select_fields("episode", ("id", "project"), one_of("id", set(runs.values()))) if runs else ()
-    )
-    projects = {str(run): str(project) for run, project in rows}
-    fields = {"lesson": "repo", "episode": "project", "fact": "project"}
-    known = {
-        place: getattr(each, fields[documents[place].kind])
-        for place, each in records.items()
-        if documents[place].kind in fields
-    }
-    return known | {place: projects.get(run, "") for place, run in runs.items()}
-
-
 def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple[str, ...]:
     """Return the texts around a document in its thread, its own with a mark."""
     if not document.thread:
@@ -612,19 +670,39 @@ def _read_window(reader: Reader, document: IndexedDocument, reach: int) -> tuple
     )
 
 
-def _find_provenances(
+def _find_origins(
     reader: Reader, documents: dict[int, IndexedDocument], records: dict[int, Any]
-) -> dict[int, Provenance]:
-    """Return where lessons, runs, events, and texts of agents and files come from, by their places."""
-    kinds = {place: documents[place].kind for place in records}
-    known = {place: records[place].provenance for place, kind in kinds.items() if kind == "lesson"}
-    runs = {place: records[place].id for place, kind in kinds.items() if kind == "episode"}
-    runs |= {place: records[place].run for place, kind in kinds.items() if kind == "event"}
-    for place, kind in kinds.items():
-        if kind in TEXT_KINDS and (provenance := reader.text_provenance(kind, records[place])):
-            known[place] = provenance
-    found = reader.run_provenances(runs.values()) if runs else {}
-    return known | {place: found[run] for place, run in runs.items() if run in found}
+) -> tuple[dict[int, Provenance], dict[int, str]]:
+    """Return, by their places, where lessons, runs, events, and texts of agents and files come from.
+
+    And the repositories of lessons, runs and facts, and of the runs of events and entries.
+    """
+    from archivist.records import Provenance
+
+    provenances: dict[int, Provenance] = {}
+    repos: dict[int, str] = {}
+    runs: dict[int, str] = {}
+    for place, record in records.items():
+        kind = documents[place].kind
+        if kind in ("event", "entry", "episode"):
+            runs[place] = record.id if kind == "episode" else record.run
+        elif kind in ("lesson", "fact"):
+            repos[place] = record.repo if kind == "lesson" else record.project
+        if kind == "lesson":
+            provenances[place] = record.provenance
+        elif kind in TEXT_KINDS and (provenance := reader.text_provenance(kind, record)):
+            provenances[place] = provenance
+    named = one_of("id", {run for run in runs.values() if run})
+    fields = "id", "provenance", "project"
+    known = {row[0]: row[1:] for row in reader.select_fields("episode", fields, named)} if runs else {}
+    # The events of a run are written before its record.
+    early = reader.run_provenances([run for run in runs.values() if run and run not in known])
+    for place, run in runs.items():
+        written, project = known.get(run, ("", ""))
+        repos[place] = str(project)
+        if documents[place].kind != "entry" and (written or run in early):
+            provenances[place] = Provenance(written) if written else early[run]
+    return provenances, repos
 
 
 def _amend(
@@ -636,16 +714,17 @@ def _amend(
     records: Mapping[int, Any],
     texts: Mapping[int, RecordText],
     pairs: list[tuple[int, int]],
+    ends: list[tuple[int, int]],
 ) -> tuple[list[int], dict[int, amendments.Amendment]]:
     """Move what amends an earlier text above it. Agents, files and colleagues amend nobody else's words."""
-    amended = amendments.apply_amendments(ordered, scored, texts, pairs, question)
+    amended = amendments.apply_amendments(ordered, scored, texts, pairs, question, ends)
     if amended == (ordered, {}):
         return amended
     compared = {place: records[place] for pair in pairs for place in pair}
-    known = _find_provenances(reader, documents, compared)
+    known, _ = _find_origins(reader, documents, compared)
     foreign = {place for place, provenance in known.items() if not provenance.is_own}
     allowed = [(newer, older) for newer, older in pairs if newer not in foreign or older in foreign]
-    return amendments.apply_amendments(ordered, scored, texts, allowed, question)
+    return amendments.apply_amendments(ordered, scored, texts, allowed, question, ends)
 
 
 def _load_records(
@@ -660,76 +739,3 @@ def _load_records(
         for kind, ids in by_kind.items()
         for name, record in reader.records(kind, list(ids)).items()
     }
-
-
-class Vectors(BankService):
-    """The vectors of searchable records."""
-
-    def embed_waiting(self, *, limit: int | None = None) -> Iterator[int]:
-        """Make the missing vectors, at most `limit`, batch by batch; yield how many there are after each.
-
-        While the embedder changes, search uses the vectors of the old one until all are made.
-        """
-        from archivist.store.vectors import pack_vector, pack_vectors
-
-        bank, embedder = self._bank, self._bank.embedder
-        if embedder is None:
-            self._merge_index()
-            return
-        with bank.reading() as reader:
-            waiting = reader.pending_embedding_count(embedder.name)
-            in_use = reader.embedder_in_use()
-        total = waiting if limit is None else min(limit, waiting)
-        done = 0
-        while done < total:
-            with bank.reading() as reader:
-                pending = reader.pending_embeddings(embedder.name, limit=min(_BATCH, total - done))
-            if not pending:
-                break
-            if len(pending) <= _FEW:
-                packed = [pack_vector(embedder.embed_query(each.text)) for each in pending]
-            else:
-                packed = pack_vectors(embedder.embed_texts([each.text for each in pending]))
-            rows = [(each.place, each.revision, row) for each, row in zip(pending, packed, strict=True)]
-            with bank.transaction() as writer:
-                writer.put_vectors(embedder.name, embedder.dimensions, rows)
-            done += len(pending)
-            yield done
-        # Also after a change that was given up: the vectors of the other embedder are useless then.
-        if in_use and (done or in_use != embedder.name) and done >= waiting:
-            with bank.transaction() as writer:
-                if not writer.pending_embedding_count(embedder.name):
-                    writer.use_embedder(embedder.name)
-        if done:
-            self._merge_index()
-
-    def embed_backlog(self) -> int:
-        """Make some missing vectors after a write, if more wait than a search makes by itself; say how many.
-
-        Only the bundled table is quick enough: a batch of 32 takes about 10 ms, once in as many writes.
-        """
-        from archivist.recall.embedders.static import StaticEmbedder
-
-        bank = self._bank
-        if bank.store.is_writing or not isinstance(bank.embedder, StaticEmbedder):
-            return 0
-        with bank.reading() as reader:
-            waiting = len(reader.unembedded_documents(bank.embedder.name, limit=_BACKLOG))
-        # What was written is kept; whoever writes next makes the vectors.
-        with suppress(EmbedderError, BankLockedError):
-            return max(self.embed_waiting(limit=_FEW), default=0) if waiting >= _BACKLOG else 0
-        return 0
-
-    def count_unembedded(self) -> int:
-        """Return how many texts have no vector yet."""
-        if self._bank.embedder is None:
-            return 0
-        with self._bank.reading() as reader:
-            return reader.pending_embedding_count(self._bank.embedder.name)
-
-    def _merge_index(self) -> None:
-        """Merge the segments of the text index, in short transactions."""
-        is_more = True
-        while is_more:
-            with self._bank.transaction() as writer:
-                is_more = writer.merge_index()

@@ -7,7 +7,7 @@ contrary, and how much of the question both answer. `python -m bench.amended_pai
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -50,6 +50,11 @@ _ENDED = frozenset((
     "ditched", "withdrawn", "cancelled", "canceled", "out", "unsupported", "ignored", "void", "left",
     "abgeschaltet", "entfernt", "weg", "supprimé", "abandonné", "eliminado",
 ))  # fmt: skip
+# Those that tell so beside a name alone, and how many words around them may be that name.
+END_WORDS = _ENDED.difference(("took", "taken", "out", "left", "off", "void", "ended", "expired")) | {
+    "replaced", "replaces", "replacing", "instead", "longer", "anymore",
+}  # fmt: skip
+_BESIDE = 3
 _REFUSED = frozenset((
     "nothing", "not", "no", "never", "nobody", "don", "doesn", "isn", "aren", "won", "cannot", "only",
     "joined", "clashes", "unreadable", "hated", "wrong", "kein", "keine", "nicht", "plus", "broke",
@@ -72,9 +77,11 @@ _MOVED = frozenset((
 _LIGHT = frozenset(("took", "takes", "dropped", "added", "got", "set", "down", "up", "pushed", "rolled"))
 # What is said in addition replaces nothing.
 _ADDED = frozenset((
-    "too", "also", "additionally", "addition", "besides", "likewise", "instance", "example", "auch",
+    "also", "additionally", "addition", "besides", "likewise", "instance", "example", "auch",
     "aussi", "también",
 ))  # fmt: skip
+# "Too crowded" is no addition.
+_TOO = lazy_pattern(r"\btoo(?=\W*$|[.,;!?])", re.IGNORECASE, longest=_MOST_CHARACTERS)
 _NEGATING = frozenset((
     "not", "never", "no", "without", "stop", "avoid", "cannot", "don", "doesn", "isn", "aren", "won",
     "forbidden", "banned", "optional", "disabled", "off", "itself", "nicht", "kein", "keine", "ne", "pas",
@@ -86,8 +93,18 @@ _NUMERALS = {
     "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "fifteen": "15", "twenty": "20",
     "thirty": "30", "half": "0.5", "twice": "2", "once": "1",
 }  # fmt: skip
+_AUXILIARIES = frozenset(("is", "are", "was", "were", "may", "can", "must", "has", "have", "should", "will"))
 _ARTICLES = frozenset(("a", "an", "per", "every", "each"))
 _UNITS = frozenset(("second", "minute", "hour", "day", "week", "month", "year", "quarter"))
+# Units of one measure: thirty days become twelve hours, never twelve partitions.
+_MEASURES = {
+    **dict.fromkeys((*_UNITS, "sec", "s", "ms", "min", "h", "fortnight", "night"), "time"),
+    **dict.fromkeys(("am", "pm", "utc", "cet", "noon", "midnight", "oclock"), "clock"),
+    **dict.fromkeys(("byte", "kb", "mb", "gb", "tb", "kib", "mib", "gib"), "size"),
+    **dict.fromkeys(("euro", "eur", "dollar", "usd", "cent", "pound", "gbp"), "money"),
+    **dict.fromkeys(("mm", "cm", "metre", "meter", "centimetre", "km", "mile", "inch"), "distance"),
+    **dict.fromkeys(("gram", "mg", "kg", "kilo", "tonne"), "weight"),
+}  # fmt: skip
 _DATES = frozenset((
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "january", "february",
     "march", "april", "june", "july", "august", "september", "october", "november", "december",
@@ -99,6 +116,12 @@ _FAINT = frozenset((
     "new", "old", "also", "still", "now", "later", "earlier", "first", "last", "only",
 ))  # fmt: skip
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ed", "es", "er", "s")
+# Who asks an agent for something tells no story of their own.
+_WISH = lazy_pattern(
+    r"\b(?:please|could you|i(?:'d| would)? (?:prefer|like you|want you))\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
 # A question for a number or a date.
 _MEASURED = lazy_pattern(
     r"\b(?:how (?:many|long|big|large|much|often|fast|old|high|wide|small|far)|when|versions?|size"
@@ -129,6 +152,11 @@ _ASKS = lazy_pattern(
 _TOPIC = 4
 # A point within a name or a number ends no sentence.
 _SENTENCE = lazy_pattern(r"(?:[^.!?;\n]|[.!?;](?=\S))+[.!?;\n]?", longest=_MOST_CHARACTERS)
+_FROM = lazy_pattern(
+    r"\b(?:mov|switch|migrat|chang|shift|convert|go)\w{0,5}\b[^.?!]{0,40}?\bfrom ([^.?!]{1,60}?) to\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
 # One of many things of its kind, named by its number.
 _IDENTIFIER = lazy_pattern(
     r"#\d{1,9}\b|\b[A-Z][A-Z0-9]{1,9}-\d{1,9}\b|\b(?:(?i:ticket|issue|bug|story|task|incident|case|order"
@@ -143,6 +171,8 @@ _SUBJECT = 20
 _SHELL = re.compile(r"\$\(|<<")
 _MARK = re.compile(r"\w\(|[\[\]{}=<>|&$;\\]|--|::")
 _MOST_MARKS = 0.2
+_LABEL = re.compile(r"\s*([^\W\d_]{3,20}): ")
+_QUOTED = re.compile(r"`[^`\n]{1,80}`")
 _CODE = re.compile(r"&&|\||(?:^|\s)--?[a-z]|\$[({\w]|[{};]|=\S|^(?:cd|ls|git|npm|grep|find|cat|sed) ")
 _PLAIN = re.compile(r"^0+(?=\d)|(?<=\d)(?:st|nd|rd|th|:00)$")
 _DIGIT = re.compile(r"\d")
@@ -160,6 +190,7 @@ class TextStatement(NamedTuple):
     identifiers: frozenset[str] = frozenset()
     is_of_identifier: bool = False
     begin: tuple[str, str] = ("", "")
+    measures: frozenset[str] = frozenset()
 
 
 class Change(NamedTuple):
@@ -183,11 +214,11 @@ class Change(NamedTuple):
 # other subjects there were too few. Another value, yes or no and the contrast were set by hand, near to what
 # fits to halves of the pairs gave (1.2, .4 and -1.5). The first value is the sum without any sign.
 WEIGHTS = {
-    "": -1.8, "shared": 0.3, "answered": 1.2, "beyond": 0.6, "ratio": 0.8, "named": 1.2, "replacing": 1.4,
+    "": -1.8, "shared": 0.3, "answered": 1.2, "ratio": 0.8, "named": 1.2, "replacing": 1.4,
     "ended": 1.5, "refused": 0.6, "since": 0.7, "moved": 1.1, "other number": 0.4, "no number": -1.0,
     "contrary": 0.7, "contrast": -1.4, "other subject": -2.0, "exchanged": 0.7, "opened": 0.5,
-    "addition": -0.85, "other identifier": -4.0, "other value": 0.5, "yes or no": 0.5, "lacking": 0.0,
-    "lively": -1.9, "personal": -0.6,
+    "addition": -0.85, "other identifier": -4.0, "same measure": 0.8, "other value": 0.5,
+    "yes or no": 0.5, "lacking": 0.0, "lively": -1.9, "personal": -0.6,
 }  # fmt: skip
 
 
@@ -211,6 +242,10 @@ def says_change(newer: str, older: str, signs: Mapping[str, float], *, is_short:
         return not is_short and bool(signs["replacing"] or signs["ended"])
     # "Set", "added" or "up" tell of a change only of what the earlier text says too.
     explicit = [name for name in _EXPLICIT if signs[name]]
+    # Another number, or the contrary, of another thing replaces nothing: a password's length, a user name's.
+    is_other = signs["contrast"] or signs["other subject"]
+    if is_other or (explicit == ["other number"] and signs["lacking"]):
+        return bool(signs["replacing"] or signs["ended"])
     if explicit == ["moved"] and not signs["named"] and read_change(newer).moved in _LIGHT:
         return False
     is_contrary = signs["refused"] and signs["shared"] >= _REFUSING and not old.is_negated
@@ -227,12 +262,13 @@ def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, fl
     answered, before = question.stems & new.stems, question.stems & old.stems
     count = min(max(1, len(question.stems)), _MOST_ASKED)
     new_focus, old_focus = _read_focus(newer, asked), _read_focus(older, asked)
-    is_measured = _asks_for_number(asked)
+    # "Which JDK" asks for the number beside that name.
+    is_measured = _asks_for_number(asked) or not question.stems.isdisjoint(old.measures)
+    has_other_number = is_measured and _has_other_number(new, old, new_focus, old_focus)
     is_other = _has_other_subject(new_focus, old_focus)
     return {
         "shared": shared,
         "answered": len(answered) / count,
-        "beyond": len(answered - before) / count,
         "ratio": min(1.5, ratio),
         "named": min(2, len(own & new.stems)) / 2,
         "replacing": float(bool(change.replacing)),
@@ -240,13 +276,14 @@ def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, fl
         "refused": float(bool(_find_end(change.refused, own))),
         "since": float(bool(change.since)),
         "moved": float(bool(change.moved)) * len(answered) / count,
-        "other number": float(is_measured and _has_other_number(new, old, new_focus, old_focus)),
+        "other number": float(has_other_number),
         "no number": float(is_measured and bool(old.numbers) and not new.numbers),
         "contrary": float(shared >= _SAME and new_focus.is_negated != old_focus.is_negated),
+        "same measure": float(has_other_number and not new.measures.isdisjoint(old.measures)),
         "other value": float(_has_other_value(newer, older)),
         "yes or no": float(is_yes_no and new_focus.is_negated != old_focus.is_negated),
         "lacking": len(before - answered) / count,
-        "contrast": float(_is_other_thing(new, old, before - answered)),
+        "contrast": float(not change.replacing and _is_other_thing(new, old, question)),
         "other subject": float(is_other),
         "exchanged": float(not is_other and _is_exchanged(new_focus, old_focus, question)),
         "opened": float(bool(answered) and new_focus.begin[0] in _CHANGES),
@@ -282,17 +319,32 @@ def explain_change(newer: str, older: str, asked: str) -> str:
 def _has_other_number(
     new: TextStatement, old: TextStatement, new_focus: TextStatement, old_focus: TextStatement
 ) -> bool:
+    if new.measures and old.measures and new.measures.isdisjoint(old.measures):
+        return False
     if new_focus.numbers and old_focus.numbers:
         return not new_focus.numbers & old_focus.numbers
     return bool(new.numbers and old.numbers) and not new.numbers >= old.numbers
 
 
+def drop_shared_label(newer: str, older: str) -> tuple[str, str]:
+    """Return two texts without a word of change that labels both: of two decisions none changes the other."""
+    new, old = _LABEL.match(newer), _LABEL.match(older)
+    if new and old and new[1].lower() == old[1].lower() and stem_word(new[1].lower()) in _CHANGES:
+        return newer[new.end() :], older[old.end() :]
+    return newer, older
+
+
 @lru_cache(maxsize=64)
 def asks(sentence: str) -> bool:
     """Say whether a sentence is a question or names a topic, rather than states or demands something."""
-    if _ASKS.match(sentence) or _YES_NO.match(sentence):
+    if is_question(sentence):
         return True
     return not sentence.rstrip().endswith(".") and len(read_statement(sentence).stems) <= _TOPIC
+
+
+def is_question(sentence: str) -> bool:
+    """Say whether a sentence asks something, rather than names a topic."""
+    return _ASKS.match(sentence) is not None or _is_yes_no(sentence)
 
 
 @lru_cache(maxsize=64)
@@ -321,15 +373,31 @@ def _is_other_identifier(new: TextStatement, old: TextStatement) -> bool:
     return (new.is_of_identifier and old.is_of_identifier) or new.stems == old.stems
 
 
-def _is_other_thing(new: TextStatement, old: TextStatement, lacking: frozenset[str]) -> bool:
-    """Say whether another word stands before the same one as a word that the later text lacks."""
-    if not lacking:
+def _is_other_thing(new: TextStatement, old: TextStatement, question: TextStatement) -> bool:
+    """Say whether the later text has another word, or number, in the place of one that is asked about."""
+    lacking = (question.stems & old.stems) - new.stems
+    counted = (question.numbers & old.numbers) - new.numbers
+    if not lacking and not counted:
         return False
-    heads = {after for before, after in pairwise(old.tokens) if before in lacking}
-    return any(
-        after in heads and after not in SILENT and before not in SILENT and before not in old.tokens
-        for before, after in pairwise(new.tokens)
-    )
+    old_pairs, new_pairs = [*pairwise(old.tokens)], [*pairwise(new.tokens)]
+    heads = {after for before, after in old_pairs if before in lacking}
+    names = {before for before, number in old_pairs if number in counted and before in old.stems}
+    if any(
+        (after in heads and after not in SILENT and before not in SILENT and before not in old.tokens)
+        or (before in names and after in new.numbers)
+        for before, after in new_pairs
+    ):
+        return True
+    (one, auxiliary, said), (other, *rest) = _read_subject(new), _read_subject(old)
+    return bool(auxiliary) and [auxiliary, said] == rest and other in lacking and one not in old.stems
+
+
+def _read_subject(text: TextStatement) -> tuple[str, str, str]:
+    """Return the first word, its auxiliary and what it tells: dogs are allowed, horses are not allowed."""
+    telling = [token for token in text.tokens if token not in SILENT]
+    if len(telling) < 2 or text.begin[0] != telling[0] or text.begin[1] not in _AUXILIARIES:
+        return ("", "", "")
+    return (telling[0], text.begin[1], telling[1])
 
 
 def _has_other_subject(new: TextStatement, old: TextStatement) -> bool:
@@ -346,6 +414,14 @@ def _is_exchanged(new: TextStatement, old: TextStatement, question: TextStatemen
         return False
     differing = [other for one, other in zip(new.tokens, old.tokens, strict=True) if one != other]
     return len(differing) == 1 and differing[0] not in question.stems
+
+
+@lru_cache(maxsize=512)
+def words_beside_end(text: str) -> frozenset[str]:
+    """Return the words beside one that tells of an end or a replacement: what has ended is among them."""
+    words = _TOKEN.findall(text[:_MOST_CHARACTERS].lower())
+    ends = [at for at, word in enumerate(words) if word in END_WORDS]
+    return frozenset(word for at in ends for word in words[max(0, at - _BESIDE) : at + _BESIDE + 1])
 
 
 def _find_end(found: Iterable[tuple[str, frozenset[str]]], own: frozenset[str]) -> str:
@@ -379,7 +455,8 @@ def _read_focus(text: str, asked: str) -> TextStatement:
 @lru_cache(maxsize=512)
 def is_code(text: str) -> bool:
     """Say whether a text is a command or code, which states nothing."""
-    text = text[:_MOST_CHARACTERS]
+    # Prose that quotes code is prose.
+    text = _QUOTED.sub(" it ", text[:_MOST_CHARACTERS])
     if _SHELL.search(text) or len(_MARK.findall(text)) > _MOST_MARKS * len(text.split()):
         return True
     tokens = read_statement(text).tokens
@@ -414,14 +491,16 @@ def read_change(text: str) -> Change:
         )
         for words_of_end in (_ENDED, _REFUSED)
     )
+    # "Uploads move from the local disk to S3": the disk has had its time.
+    left = [(f"from {found[1]}", read_statement(found[1]).stems) for found in _FROM.finditer(text)]
     return Change(
         replacing
         or next((each for each in pairs if each in _REPLACING_PAIRS), "").replace("from now", "from now on"),
         next((each for each in (*words, *pairs) if each in _SINCE or each in _SINCE_PAIRS), ""),
         next((each for each in words if each in _MOVED), ""),
-        ended,
+        (*ended, *left),
         refused,
-        not _ADDED.isdisjoint(words),
+        not _ADDED.isdisjoint(words) or _TOO.search(text) is not None,
     )
 
 
@@ -465,13 +544,16 @@ def _read_word(word: str) -> _Word:
 def read_statement(text: str) -> TextStatement:
     """Return what a text says."""
     text = text[:_MOST_CHARACTERS]
-    words = [_read_word(word) for word in _TOKEN.findall(text)]
+    said = _TOKEN.findall(text)
+    words = [_read_word(word) for word in said]
     tokens = tuple([word.token for word in words])
     stems = frozenset([word.stem for word in words if word.stem])
     numbers = {word.number for word in words if word.number}
     # "A week", "per day".
+    measures = _read_measures(said, words)
     if any(one.lowered in _ARTICLES and other.lowered in _UNITS for one, other in pairwise(words)):
         numbers.add("1")
+        measures.add("time")
     # The first word that tells something, and the one behind it.
     at = next((at for at, word in enumerate(words) if word.stem), 0)
     named = [*_IDENTIFIER.finditer(text)] if _DIGIT.search(text) else []
@@ -480,11 +562,39 @@ def read_statement(text: str) -> TextStatement:
         stems,
         frozenset(numbers),
         any(word.is_negating for word in words),
-        any(word.is_personal for word in words),
+        any(word.is_personal for word in words) and _WISH.search(text) is None,
         frozenset(re.sub(r"\D+", "", each[0]) for each in named),
         bool(named) and named[0].start() <= _SUBJECT,
         (tokens[at] if words else "", tokens[at + 1] if at + 1 < len(words) else ""),
+        frozenset(measures),
     )
+
+
+def _read_measures(said: Sequence[str], words: Sequence[_Word]) -> set[str]:
+    """Return what the numbers of a text count: time, size, or the stems of the words beside them."""
+    measures: set[str] = set()
+    for at, word in enumerate(words):
+        if not word.number:
+            continue
+        # "64m" may be minutes, metres or megabytes.
+        suffix = word.token.lstrip("0123456789.,:")
+        after = [suffix, *(each.lowered for each in words[at + 1 : at + 3])]
+        unit = next(
+            (
+                _MEASURES[form]
+                for each in after
+                for form in (each, each.removesuffix("s"))
+                if form in _MEASURES
+            ),
+            "",
+        )
+        if word.token in _DATES:
+            unit = "date"
+        elif ":" in said[at]:
+            unit = "clock"
+        beside = () if suffix else (*words[max(0, at - 1) : at], *words[at + 1 : at + 2])
+        measures |= {unit} if unit else {each.stem for each in beside if each.stem}
+    return measures
 
 
 @lru_cache(maxsize=4096)

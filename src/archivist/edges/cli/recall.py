@@ -115,10 +115,10 @@ def _show_hits(bank: Bank, found: RecallResult, repo: str, explain: bool) -> Ans
         where = "".join(f"  {each}" for each in (hit.bank, repos[hit.repo] if hit.repo else "") if each)
         lines += [f"{hit.score:.2f}  {hit.kind}  {name}{when}{where}{mark}"]
         lines += wrap_line(hit.headline or hit.text)
-        lines += [f"      ({text})" for text in hit.notes]
+        lines += [line for text in hit.notes for line in wrap_line(f"({text})")]
         lines += [f"      │ {text}" for text in hit.window]
         if explain:
-            lines.append(f"      {_explain_score(hit, found.weights)}")
+            lines += wrap_line(_explain_score(hit, found.weights), most=6)
     notes = [] if found.hits else ["nothing found"]
     notes += apart_notes(bank, repo)
     if found.hits and explain:

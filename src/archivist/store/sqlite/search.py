@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache, partial
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     from archivist.store.numpy_scan import Planes
     from archivist.store.vectors import BitRows
 
+R = TypeVar("R")
 # The nearest by their bits whose small integers are read, at the least; and how many halves.
 _SHORTLIST = 320
 _HALVES = 16
 # Up to so many documents the places of a scope are listed at once.
 _LISTED = 2_000
+# Values that are kept until something is written.
+_READ_ONCE = 5_000
 # With more allowed documents it is quicker to scan all and filter the result.
 _ALLOWED = 200_000
 # A sample of vectors tells how similar any two texts of the bank are.
@@ -64,7 +67,6 @@ class VectorCache:
         # Read by the first call of `refresh`.
         self.rows: BitRows
         self.sample: list[bytes] = []
-        self.allowed: dict[SearchFilter, array[int] | None] = {}
         # How many documents match a query, and how far they were counted.
         self.match_counts: dict[str, tuple[int, int]] = {}
         self.columns: dict[str, Sequence[str]] = {}
@@ -137,7 +139,8 @@ class SqliteReader(SqlReader):
         self.value_cache: dict[Hashable, tuple[int, Any]] | None = {}
         self._db = db
         self._cache = cache
-        self._allowed_at: tuple[int, int] = (-1, -1)
+        self._read: dict[Hashable, Any] = {}
+        self._read_at: tuple[int, int] = (-1, -1)
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> apsw.Cursor:
         return self._db.execute(without_bank(sql), values)
@@ -157,7 +160,48 @@ class SqliteReader(SqlReader):
             self._cache.columns[table] = [str(row[1]) for row in rows]
         return table, self._cache.columns[table]
 
+    def _read_once(self, name: Hashable, read: Callable[[], R]) -> R:
+        """Return what was read before, if nothing was written since: a search asks some things several times.
+
+        Callers must not change the value. What a transaction wrote may be rolled back.
+        """
+        if self._db.txn_state("main") == apsw.SQLITE_TXN_WRITE:
+            return read()
+        state = self._state()
+        if state != self._read_at or len(self._read) > _READ_ONCE:
+            self._read, self._read_at = {}, state
+        if name not in self._read:
+            self._read[name] = read()
+        value: R = self._read[name]
+        return value
+
+    def last_entry(self) -> int:
+        return self._read_once("last entry", super().last_entry)
+
+    def count(self, record: type[Any] | str, *conditions: Any) -> int:
+        if conditions:
+            return super().count(record, *conditions)
+        return self._read_once(("count", record), partial(super().count, record))
+
+    def embedder_in_use(self) -> str:
+        return self._read_once("embedder", super().embedder_in_use)
+
+    def _embedder(self, name: str) -> tuple[int, int] | None:
+        return self._read_once(("embedder", name), partial(super()._embedder, name))
+
+    def _query_unembedded(self, columns: str, embedder: str, limit: int) -> list[Any]:
+        name = "unembedded", columns, embedder, limit
+        return self._read_once(name, partial(super()._query_unembedded, columns, embedder, limit))
+
+    def known_speakers(self, names: Sequence[str]) -> set[str]:
+        sql = f"SELECT name FROM speakers LIMIT {_LISTED}"
+        known = self._read_once("speakers", lambda: {str(name) for (name,) in self._db.execute(sql)})
+        return known.intersection(names) if len(known) < _LISTED else super().known_speakers(names)
+
     def document_count(self) -> int:
+        return self._read_once("documents", self._count_documents)
+
+    def _count_documents(self) -> int:
         count = int(self.query_value("SELECT max(id) FROM documents") or 0)
         cache = self._cache
         # Counts of matching documents are dropped when the bank's size has changed by more than 2 %.
@@ -175,7 +219,7 @@ class SqliteReader(SqlReader):
         if known < counted_to or at_most <= counted_to:
             return min(known, at_most)
         sql = "SELECT count(*) FROM (SELECT 1 FROM search WHERE search MATCH ? LIMIT ?)"
-        found = int(self.query_value(sql, match, at_most))
+        found = int(self._read_once((match, at_most), lambda: self.query_value(sql, match, at_most)))
         # What no document contains yet may be written next; otherwise one more or less does not matter.
         if found:
             self._cache.match_counts[match] = (found, at_most)
@@ -356,23 +400,26 @@ class SqliteReader(SqlReader):
         """Return the places that pass a filter, or None for all, or for too many to list."""
         if not search_filter.groups and not search_filter.has_ranges:
             return None
-        at = self._state()
-        if at != self._allowed_at:
-            self._cache.allowed.clear()
-            self._allowed_at = at
-        if search_filter not in self._cache.allowed:
-            scope = _scope_expression(search_filter)
-            if scope:
-                joined, values = _join_clause(search_filter)
-                sql = f"SELECT search.rowid FROM search{joined} WHERE search MATCH ? LIMIT ?"
-                values = [*values, f"scope : ({scope})"]
-            else:
-                ranges, values = _range_conditions(search_filter)
-                sql = f"SELECT d.id FROM documents d WHERE {ranges} ORDER BY d.id LIMIT ?"
-            found = [int(place) for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))]
-            is_listed = len(found) <= _ALLOWED
-            self._cache.allowed[search_filter] = array("q", sorted(found)) if is_listed else None
-        return self._cache.allowed[search_filter]
+        return self._read_once(search_filter, lambda: self._list_allowed(search_filter))
+
+    def _list_once(self, search_filter: SearchFilter) -> frozenset[int] | None:
+        def read() -> frozenset[int] | None:
+            places = self._list_allowed(search_filter)
+            return None if places is None else frozenset(places)
+
+        return self._read_once(("listed", search_filter), read)
+
+    def _list_allowed(self, search_filter: SearchFilter) -> Sequence[int] | None:
+        scope = _scope_expression(search_filter)
+        if scope:
+            joined, values = _join_clause(search_filter)
+            sql = f"SELECT search.rowid FROM search{joined} WHERE search MATCH ? LIMIT ?"
+            values = [*values, f"scope : ({scope})"]
+        else:
+            ranges, values = _range_conditions(search_filter)
+            sql = f"SELECT d.id FROM documents d WHERE {ranges} ORDER BY d.id LIMIT ?"
+        found = [int(place) for (place,) in self._db.execute(sql, (*values, _ALLOWED + 1))]
+        return array("q", sorted(found)) if len(found) <= _ALLOWED else None
 
     def filter_places(self, places: Sequence[int], search_filter: SearchFilter) -> list[int]:
         scope = _scope_expression(search_filter)
@@ -382,9 +429,10 @@ class SqliteReader(SqlReader):
             conditions.append(f"d.kind IN ({marks(kinds)})")
             values += kinds
         elif scope:
-            # Looking up each place is better only where the scope has many more documents.
-            each = "" if self.document_count() <= _LISTED else " AND rowid = d.id"
-            conditions.append(f"d.id IN (SELECT rowid FROM search WHERE search MATCH ?{each})")
+            # In a small bank all are known after the first question.
+            if self.document_count() <= _LISTED and (listed := self._list_once(search_filter)) is not None:
+                return [place for place in places if place in listed]
+            conditions.append("d.id IN (SELECT rowid FROM search WHERE search MATCH ? AND rowid = d.id)")
             values.append(f"scope : ({scope})")
         sql = " AND ".join(["SELECT d.id FROM documents d WHERE d.id IN ({})", *conditions])
         found = {place for (place,) in self._query_each(sql, places, *values)}

@@ -80,7 +80,7 @@ class SqliteStore:
         self._db.register_fts5_function(WEIGHED, score_bm25)
         self._cache = VectorCache()
         self._reader = SqliteReader(self._db, self._cache)
-        self._schema = -1
+        self._schema = self._known_version = -1
 
     @classmethod
     def open(
@@ -236,11 +236,15 @@ class SqliteStore:
 
         A bank that was restored meanwhile is another one under the same name: nothing known of it counts.
         """
+        # The first statement of a view: from here on the version is of what is read.
         if (schema := _query_int(self._db, "PRAGMA schema_version")) != self._schema:
             self._cache, self._schema = VectorCache(), schema
             self._reader = SqliteReader(self._db, self._cache)
+        elif self._db.data_version() == self._known_version:
+            return
         if _query_int(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
             _applied_migrations(self._db, self.path, self._migrations)
+        self._known_version = self._db.data_version()
 
     def _reopen_if_changed(self) -> None:
         """Reopen a file that was opened as immutable and has been written since."""
