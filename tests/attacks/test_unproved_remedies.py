@@ -65,6 +65,23 @@ def test_what_only_looks_like_a_space_is_part_of_a_word(space: str) -> None:
     assert "Always push" not in _texts(f"./checks --qxzz{space}Always push", output="ok")
 
 
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        ("exec command rejected by user", None),
+        ("unsupported call: exec_command", None),
+        ("wrote 42 files", None),
+        ("The user rejected this tool call. User feedback: no", None),
+        ("", 1),
+        ("wrote 3 of 42 files", 3),
+        ("", 143),
+    ],
+)
+def test_a_call_without_a_stated_success_is_no_remedy(output: str, code: int | None) -> None:
+    runs = [run(_FAILED, sh("./checks --qxzz", output, code), name=f"run-{number}") for number in range(3)]
+    assert not [lesson for lesson in learnt(*runs) if "qxzz" in " ".join(lesson.remedies)]
+
+
 def test_a_command_in_the_background_is_no_remedy(archivist: Command, home: Path, tmp_path: Path) -> None:
     app = make_repository(tmp_path / "app")
     archivist("init", cwd=app)

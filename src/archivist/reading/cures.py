@@ -282,11 +282,12 @@ def _is_plain_answer(act: ToolCall) -> bool:
     is_parsed = any(step.is_filter and step.program in ("jq", "yq") for step in act.steps)
     is_asking = is_parsed or (act.main is not None and is_look(act.main))
     output = act.event.output.strip()
-    return is_asking and bool(output) and not refuses(output)
+    return is_asking and act.event.exit_code == 0 and bool(output) and not refuses(output)
 
 
 def _is_of_own_code(act: ToolCall) -> bool:
-    return act.failure is not None and act.failure.is_own_code
+    # What ends badly without a known error may have gone no further.
+    return act.failure is not None and act.failure.is_own_code and act.failure.kind is not K.OTHER
 
 
 def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:

@@ -129,10 +129,13 @@ def has_worked(act: ToolCall) -> bool:
     output = clean_output(act.event.output).strip()
     if refuses(output) or any(not _GIVING_UP.isdisjoint(step.flags) for step in act.steps):
         return False
-    if not output and (not act.steps or act.event.exit_code is None):
+    if not output and not act.steps:
         return False
     if not act.steps:
         return True
+    if act.event.exit_code is None:
+        # A client may have refused, cancelled or left the call: only what sums up a whole run shows its end.
+        return bool(_SUMS_UP.search(output)) and not _FAILS.search(output)
     if _PRINTED_STATUS.search(act.event.text):
         status = _LAST_NUMBER.search(output)
         return not status or status[1] == "0"

@@ -16,7 +16,7 @@ PROJECT = "acme/widget"
 Call = dict[str, Any]
 
 
-def sh(command: str, output: str = "", code: int = 0, **fields: Any) -> Call:
+def sh(command: str, output: str = "", code: int | None = 0, **fields: Any) -> Call:
     """Call the shell."""
     return {"tool": "bash", "target": command, "text": command, "output": output, "exit_code": code, **fields}
 

@@ -37,6 +37,7 @@ _HOOK_CONTEXT = lazy_pattern(
 )
 _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeout"
 _CANCELLED = "Command was cancelled by user"
+_IN_BACKGROUND = ("Command moved to background", "Command started in background")
 # The last lines of a command's output are the client's.
 _TRAILER = lazy_pattern(
     r"(?:Exit Code: (-?\d{1,10}|\(none\))|(?:Signal|Background PIDs|Process Group PGID): .*)"
@@ -235,6 +236,9 @@ def _outcome(call: Mapping[str, Any]) -> CallOutcome:
         outcome = read_outcome(said, is_error=True)
     else:
         outcome = _shell_outcome(said) if call.get("name") == _SHELL else CallOutcome(said)
+        # It goes on after the answer, which tells nothing of how it ends.
+        if object_at(call, "args").get("is_background") is True or said.startswith(_IN_BACKGROUND):
+            outcome = CallOutcome(outcome.output, extra={"running": True})
     if child := text(call, "agentId"):
         outcome.extra["child"] = child
     return outcome
