@@ -198,3 +198,14 @@ def test_a_run_that_was_reflected_on_is_not_changed_by_its_own_log(bank: Bank) -
     assert usage.efficiency == 0.0
     bank.capture(episode, [hidden])
     assert bank.runs.episode("run-0").usage == usage
+
+
+@pytest.mark.req("A12")
+def test_what_helps_with_any_refused_word_is_told_beside_another_one(bank: Bank) -> None:
+    for number in range(3):
+        word = f"refs/tags/v{number}*"
+        refused = _call(f"git ls-remote origin {word}", 1, f"zsh:1: no matches found: {word}")
+        _learn(bank, number, [refused, _call(f"git ls-remote origin '{word}'", 0, "4be1c refs/tags/v")])
+    for command in ("git ls-remote origin heads/*", ""):
+        told = bank.briefs.heal("zsh:1: no matches found: heads/*", command=command, repo="shop").text
+        assert "put such words in quotes" in told

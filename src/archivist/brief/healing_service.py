@@ -201,7 +201,10 @@ def heal(
         if failure is not None:
             family = failure_key(failure)
             keys = [f"{name}|{family}" for name in names]
-            lessons = _failure_lessons(reader, keys, failure.subject, run)
+            # A refused word that the key leaves out is one of this call: what helps is the same for any.
+            is_of_call = failure.kind == "usage" and not family.endswith(f":{failure.subject}")
+            subject = "" if is_of_call else failure.subject
+            lessons = _failure_lessons(reader, keys, subject, run)
             rows = reader.select_fields(
                 "episode", ("id", "extra"), *_BELIEVED_RUNS, order=("-finished",), limit=_LATEST_RUNS
             )
@@ -211,7 +214,7 @@ def heal(
             notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
             notes = [note if note.get("judged") else _without_risky_cures(note) for note in notes]
             held = _quarantined_words(reader, keys)
-            found = describe_recovery(keys, failure.subject, notes, lessons, held)
+            found = describe_recovery(keys, subject, notes, lessons, held)
             if found.text:
                 return found
         similar = _similar_lessons(reader, failure, error, project, run)

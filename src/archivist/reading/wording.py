@@ -146,9 +146,14 @@ def differing_words(old: str, new: str) -> tuple[str, str]:
     return old[start : len(old) - end].strip(), new[start : len(new) - end].strip()
 
 
+_BACKTICKS = lazy_pattern(r"`+")
+
+
 def code(text: str) -> str:
-    """Set a command or name as code."""
-    return text if "`" in text else f"`{text}`"
+    """Set a command or name as code, as Markdown does one with backticks in it: none ends the quotation."""
+    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
+    mark = "`" * (longest + 1)
+    return f"{mark} {text} {mark}" if longest else f"`{text}`"
 
 
 def format_list(items: Sequence[str], *, most: int = 8) -> str:

@@ -427,7 +427,7 @@ def report(
         view["answer"] = views.answer_view(found)
     answer = found.answer.text if found.answer and not lesson else ""
     if not lines:
-        nothing = "no verdicts yet: archivist audit check RUN makes them"
+        nothing = "no verdicts yet: they come when a session that was told lessons ends"
         nothing = nothing if period.is_all else "no lesson was judged in this period"
         return Answer(view, "" if period.is_all else answer, notes=(nothing,))
     shown = [*lines, *(() if lesson else (*found.months, found.total))]
