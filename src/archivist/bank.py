@@ -294,8 +294,8 @@ class Bank:
     def accept(cls, file: Path, actor: Actor, *, is_known: bool | None = None, shown: str = "") -> int:
         """Accept a bank as this user's; return how many tokens were revoked, which nobody here has given.
 
-        A bank is known when its mark was noted, here or where it was copied from. With the digest of what the
-        user was shown, a bank that was changed or replaced since is refused.
+        A bank is known when its mark was noted, here or where it was copied from; who has rewritten the file
+        says it. With the digest of what the user was shown, a bank that was changed since is refused.
         """
         from archivist.store.sqlite.store import SqliteStore
 
@@ -304,11 +304,12 @@ class Bank:
             raise BankError(f"{str(file)!r} was changed while you looked", hint="look at it again")
         store = SqliteStore.open(file)
         with cls(store, path=file, actor=actor, config=Config(), clock=system_clock, ids=new_id) as bank:
-            is_known = bool(places_of(mark_of(store))) if is_known is None else is_known
+            is_rewritten = is_known is not None
+            is_known = is_known if is_rewritten else bool(places_of(mark_of(store)))
             given = [] if is_known else bank.tokens.list()
             for token in given:
                 bank.tokens.revoke(token.id)
-            accept_bank(file, store)
+            accept_bank(file, store, is_rewritten=is_rewritten)
         return len(given)
 
     if not TYPE_CHECKING:

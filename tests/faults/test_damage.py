@@ -8,6 +8,7 @@ import shutil
 import stat
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import apsw
@@ -358,6 +359,42 @@ def test_a_backup_is_restored_where_there_is_no_bank_or_a_broken_one(
     assert kept.read_bytes() == b"garbage" * 999
     refused = archivist("--actor", "agent:ci", "restore", "copy.db")
     assert refused.code == 9
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("content", [b"", b"S"], ids=["empty", "one byte"])
+def test_a_backup_is_restored_at_once_where_the_bank_was_emptied(
+    archivist: Command, project: Path, content: bytes, ending: str
+) -> None:
+    archivist("init")
+    archivist("lessons", "add", "Restart the broker")
+    archivist("backup", "copy.db")
+    path = project / ".archivist" / "memory.db"
+    path.write_bytes(content)
+    if ending:
+        path.with_name(path.name + ending).write_bytes(b"junk" * 999)
+    began = monotonic()
+    ran = archivist("restore", "copy.db")
+    if ending == "-journal":
+        # A bank has none, and what one holds would be written into it.
+        assert (ran.code, "remove it" in ran.err) == (5, True), ran.err
+        path.with_name(path.name + ending).unlink()
+        ran = archivist("restore", "copy.db")
+    assert (ran.code, monotonic() - began < 15) == (0, True), ran.err
+    assert "Restart the broker" in archivist("lessons", "list").out
+    assert archivist("verify").code == 0
+
+
+def test_a_backup_is_restored_at_once_over_a_bank_that_keeps_no_log(
+    archivist: Command, project: Path
+) -> None:
+    archivist("init")
+    archivist("backup", "copy.db")
+    # As a copy that somebody puts there by hand: a backup needs no log.
+    shutil.copyfile(project / "copy.db", project / ".archivist" / "memory.db")
+    began = monotonic()
+    ran = archivist("restore", "copy.db")
+    assert (ran.code, monotonic() - began < 15) == (0, True), ran.err
 
 
 @pytest.mark.parametrize("is_new", [True, False])

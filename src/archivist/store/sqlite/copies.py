@@ -116,10 +116,10 @@ def put_in_place(source: Path, path: Path, word: str, now: datetime) -> Path | N
     any change, and no acknowledged write falls between the kept file and the new one. A file that SQLite
     cannot open serves nobody: it is renamed.
     """
-    kept = path.with_name(f"{path.name}.{word}-{now:%Y%m%dT%H%M%S}") if os.path.lexists(path) else None
+    kept = path.with_name(f"{path.name}.{word}-{now:%Y%m%dT%H%M%S%f}") if os.path.lexists(path) else None
     if kept is not None:
         if os.path.lexists(kept):
-            raise InputError(f"{str(kept)!r} exists already", hint="try again in a second")
+            raise InputError(f"{str(kept)!r} exists already", hint="try again")
         try:
             with map_errors(path, BUSY_TIMEOUT_S):
                 _overwrite(source, path, kept)
@@ -236,6 +236,8 @@ def _overwrite(source: Path, path: Path, kept: Path) -> None:
         closing(connect(source, apsw.SQLITE_OPEN_READWRITE)) as new,
     ):
         live.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
+        # Only beside a log can the old state be read while the new one is written; an empty file has none.
+        live.execute("PRAGMA journal_mode = WAL").fetchall()
         with live.backup("main", new, "main") as backup:
             # The first step takes the lock: nobody writes between the copy that is kept and the new state.
             backup.step(1)
