@@ -6,7 +6,7 @@ A service is imported at first use: a brief must not wait for what only reflecti
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -35,7 +35,7 @@ from archivist.paths import (
     url_on_server,
 )
 from archivist.records.actor import ARCHIVIST, Actor
-from archivist.records.words import ActorKind
+from archivist.records.words import UNFINISHED_ERASURES, ActorKind
 from archivist.text import cannot_hold_secret
 from archivist.trust import (
     accept_bank,
@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     import archivist.workspace.service
     from archivist.brief.select import BriefRequest, RenderedBrief
     from archivist.bus import Bus
+    from archivist.forget.receipt import Receipt
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.embedders import Embedder
     from archivist.recall.query import Query
@@ -117,6 +118,8 @@ class Bank:
 
     # Whether the files beside it are brought up to date when it is closed; hooks have no time for that.
     is_mirrored = False
+    # The receipts of the killed erasures that opening it finished, until somebody says so.
+    finished_erasures: Sequence[Receipt] = ()
     # What the files held of which this bank is a copy that the user is shown.
     shown_digest = ""
 
@@ -202,6 +205,7 @@ class Bank:
         clock: Clock = system_clock,
         ids: IdSource = new_id,
         folder: str | Path | None = None,
+        is_hasty: bool = False,
     ) -> Bank:
         """Open the bank of a project folder (or a bank's file), making it when the folder has none.
 
@@ -209,6 +213,7 @@ class Bank:
         Without a configuration the effective one counts: its file, the global one, the environment.
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
+        What killed erasures left is finished first, except for a hasty caller, a hook.
         """
         url = str(path) if str(path).startswith(SERVER_SCHEMES) else ""
         file = state_file_of_url(url) if url else bank_file(Path(path))
@@ -233,7 +238,7 @@ class Bank:
         else:
             store = _open_file(file, settings, create=create)
         who = actor or Actor(ActorKind.HUMAN)
-        return cls(
+        bank = cls(
             store,
             path=file,
             actor=who,
@@ -242,6 +247,19 @@ class Bank:
             ids=ids,
             folder=Path(folder) if folder else None,
         )
+        if not is_hasty:
+            bank._finish_erasures()
+        return bank
+
+    def _finish_erasures(self) -> None:
+        """Finish what killed erasures left; where that fails, the call goes on and the doctor says why."""
+        from archivist.store.rows import DECODING_ERRORS
+
+        with suppress(ArchivistError, OSError, *DECODING_ERRORS):
+            with self.reading() as reader:
+                is_left = bool(reader.setting(UNFINISHED_ERASURES))
+            if is_left:
+                self.finished_erasures = self.acting_as(ARCHIVIST).erasure.finish_erasures()
 
     @classmethod
     @contextmanager
