@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from archivist.forget.unfinished_service import open_key
 from archivist.store.erasure import ERASED
 from archivist.store.ledger import RECEIPT_KIND
 from tests.banks import fresh_bank
+from tests.commands import PROGRAM
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
 
@@ -166,6 +169,37 @@ def test_salvage_carries_it_over_finishes_it_and_names_the_copy_that_still_holds
     # The index of the file that was kept still had the word, or this test says nothing.
     assert holders
     assert archivist("verify", cwd=folder).code == 0
+
+
+@pytest.mark.parametrize("words", [("restore", "copy.db"), ("salvage", "--replace")], ids=" ".join)
+def test_an_erasure_removes_the_copy_that_a_killed_command_left(
+    told: Bank, tmp_path: Path, archivist: Command, words: tuple[str, ...]
+) -> None:
+    told.doctor.back_up(tmp_path / "memory" / "copy.db")
+    told.close()
+    command = [PROGRAM, *words]
+    points = str(Path(__file__).parent / "kill_points")
+    steps = tmp_path / "steps"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((points, os.environ.get("PYTHONPATH", "")))}
+    folder = tmp_path / "memory"
+    subprocess.run(command, cwd=folder, env={**environment, "KILL_COUNT": str(steps)}, check=True)
+    kept = set((folder / ".archivist").iterdir())
+    # Somewhere in the middle of the work the copy lies there; where, the number of steps does not say.
+    for step in range(int(steps.read_text()), 0, -20):
+        subprocess.run(command, cwd=folder, env={**environment, "KILL_AT": str(step)}, check=False)
+        left = [path for path in (folder / ".archivist").iterdir() if path.is_dir()]
+        for path in set((folder / ".archivist").iterdir()) - kept - {*left}:
+            if path.name.startswith("memory.db."):
+                path.unlink()
+        if any(_holders(path) for path in left):
+            break
+    assert any(_holders(path) for path in left)
+    (folder / "copy.db").unlink()
+    for path in kept:
+        if path.name.startswith("memory.db."):
+            path.unlink()
+    archivist("erase", "--matching", SECRET, "--yes", cwd=folder)
+    assert _holders(folder) == []
 
 
 def test_neither_the_bank_nor_the_key_holds_the_text_meanwhile(

@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import apsw
@@ -22,7 +21,7 @@ from archivist.errors import (
     NoBankError,
     NotABankError,
 )
-from archivist.files.write import refuse_links
+from archivist.files.write import refuse_links, temporary_folder
 from archivist.store.sqlite.pages import HEADER_BYTES, MAGIC, PageReader, guess_page_bytes
 from archivist.store.sqlite.salvage import SalvageAccount, salvage_rows
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
@@ -152,8 +151,8 @@ def claim_bank_file(path: Path) -> None:
 def _private_folder(parent: Path) -> Iterator[Path]:
     """Give a folder beside the target, so that what is ready there only needs a new name."""
     try:
-        with TemporaryDirectory(prefix=".archivist-", dir=parent) as folder:
-            yield Path(folder)
+        with temporary_folder(parent) as folder:
+            yield folder
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{str(parent)!r} cannot be used: {reason}", hint="name another folder") from error
