@@ -6,7 +6,7 @@ A service is imported at first use: a brief must not wait for what only reflecti
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -35,7 +35,7 @@ from archivist.paths import (
     url_on_server,
 )
 from archivist.records.actor import ARCHIVIST, Actor
-from archivist.records.words import ActorKind
+from archivist.records.words import UNFINISHED_ERASURES, ActorKind
 from archivist.text import cannot_hold_secret
 from archivist.trust import (
     accept_bank,
@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     import archivist.workspace.service
     from archivist.brief.select import BriefRequest, RenderedBrief
     from archivist.bus import Bus
+    from archivist.forget.receipt import Receipt
     from archivist.lessons.standing import AgeingResult
     from archivist.recall.embedders import Embedder
     from archivist.recall.query import Query
@@ -118,6 +119,8 @@ class Bank:
 
     # Whether the files beside it are brought up to date when it is closed; hooks have no time for that.
     is_mirrored = False
+    # The receipts of the killed erasures that opening it finished, until somebody says so.
+    finished_erasures: Sequence[Receipt] = ()
     # What the files held of which this bank is a copy that the user is shown.
     shown_digest = ""
 
@@ -203,6 +206,7 @@ class Bank:
         clock: Clock = system_clock,
         ids: IdSource = new_id,
         folder: str | Path | None = None,
+        is_hasty: bool = False,
     ) -> Bank:
         """Open the bank of a project folder (or a bank's file), making it when the folder has none.
 
@@ -210,6 +214,7 @@ class Bank:
         Without a configuration the effective one counts: its file, the global one, the environment.
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
+        What killed erasures left is finished first, except for a hasty caller, a hook.
         """
         url = str(path) if str(path).startswith(SERVER_SCHEMES) else ""
         file = state_file_of_url(url) if url else bank_file(Path(path))
@@ -234,7 +239,7 @@ class Bank:
         else:
             store = _open_file(file, settings, create=create)
         who = actor or Actor(ActorKind.HUMAN)
-        return cls(
+        bank = cls(
             store,
             path=file,
             actor=who,
@@ -243,6 +248,19 @@ class Bank:
             ids=ids,
             folder=Path(folder) if folder else None,
         )
+        if not is_hasty:
+            bank._finish_erasures()
+        return bank
+
+    def _finish_erasures(self) -> None:
+        """Finish what killed erasures left; where that fails, the call goes on and the doctor says why."""
+        from archivist.store.rows import DECODING_ERRORS
+
+        with suppress(ArchivistError, OSError, *DECODING_ERRORS):
+            with self.reading() as reader:
+                is_left = bool(reader.setting(UNFINISHED_ERASURES))
+            if is_left:
+                self.finished_erasures = self.acting_as(ARCHIVIST).erasure.finish_erasures()
 
     @classmethod
     @contextmanager
@@ -295,8 +313,8 @@ class Bank:
     def accept(cls, file: Path, actor: Actor, *, is_known: bool | None = None, shown: str = "") -> int:
         """Accept a bank as this user's; return how many tokens were revoked, which nobody here has given.
 
-        A bank is known when its mark was noted, here or where it was copied from. With the digest of what the
-        user was shown, a bank that was changed or replaced since is refused.
+        A bank is known when its mark was noted, here or where it was copied from; who has rewritten the file
+        says it. With the digest of what the user was shown, a bank that was changed since is refused.
         """
         from archivist.store.sqlite.store import SqliteStore
 
@@ -305,11 +323,12 @@ class Bank:
             raise BankError(f"{str(file)!r} was changed while you looked", hint="look at it again")
         store = SqliteStore.open(file)
         with cls(store, path=file, actor=actor, config=Config(), clock=system_clock, ids=new_id) as bank:
-            is_known = bool(places_of(mark_of(store))) if is_known is None else is_known
+            is_rewritten = is_known is not None
+            is_known = is_known if is_rewritten else bool(places_of(mark_of(store)))
             given = [] if is_known else bank.tokens.list()
             for token in given:
                 bank.tokens.revoke(token.id)
-            accept_bank(file, store)
+            accept_bank(file, store, is_rewritten=is_rewritten)
         return len(given)
 
     if not TYPE_CHECKING:

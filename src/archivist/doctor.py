@@ -256,14 +256,10 @@ def _check_quarantine(bank: Bank) -> tuple[bool, str]:
 
 def _check_erasure(bank: Bank) -> tuple[bool, str]:
     """Finish what killed erasures left, and name what cannot be finished."""
-    receipts = bank.erasure.finish_erasures()
+    receipts = [*bank.finished_erasures, *bank.erasure.finish_erasures()]
+    bank.finished_erasures = ()
     told = [f"finished the interrupted erasure {receipt.id}" for receipt in receipts]
-    unclean = [
-        f"{place.name}: {place.note or place.check}"
-        for receipt in receipts
-        for place in receipt.places
-        if not place.is_clean
-    ]
+    unclean = [line for receipt in receipts for line in receipt.unclean_places]
     for erasure in bank.erasure.unfinished_erasures():
         begun = f"the erasure {erasure.id} of {erasure.time:%Y-%m-%d %H:%M} UTC is not finished"
         if bank.store.is_read_only:

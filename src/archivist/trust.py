@@ -376,16 +376,20 @@ def bank_digest(file: Path) -> str:
     return digest.hexdigest()
 
 
-def accept_bank(file: Path, store: Store) -> None:
-    """Note a bank as accepted, under a new mark: whoever knew the old one has no use for it."""
+def accept_bank(file: Path, store: Store, *, is_rewritten: bool = False) -> None:
+    """Note a bank as accepted, under a new mark: whoever knew the old one has no use for it.
+
+    One that this user rewrote, by a restore or a salvage, keeps the mark that is noted: its backups hold it.
+    """
     with _locked_home() as home:
-        _note(home, file, store)
+        noted = find_note(file) if is_rewritten else None
+        _note(home, file, store, str((noted or {}).get("mark", "")))
 
 
 def renew_note(file: Path, store: Store) -> None:
     """Note a bank anew whose file was written anew, if it was noted before."""
     if find_note(file) is not None:
-        accept_bank(file, store)
+        accept_bank(file, store, is_rewritten=True)
     else:
         _note_log(file, store)
 
@@ -510,11 +514,11 @@ def _make_noted(file: Path, open_store: Callable[[LogNote | None], Store]) -> St
     return open_trusted(file, open_store)
 
 
-def _note(home: Path, file: Path, store: Store) -> None:
+def _note(home: Path, file: Path, store: Store, mark: str = "") -> None:
     from archivist.clock import system_clock
     from archivist.records.actor import ARCHIVIST
 
-    mark = os.urandom(16).hex()
+    mark = mark or os.urandom(16).hex()
     with store.writing(ARCHIVIST, system_clock()) as writer:
         writer.set_setting(MARK, mark)
     store.settle()

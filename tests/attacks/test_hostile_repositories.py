@@ -573,6 +573,50 @@ def test_a_strangers_backup_is_restored_only_when_the_user_says_so(
     assert archivist("token", "list", cwd=project).out.count("mallory") == 0
 
 
+@pytest.mark.parametrize("change", ["none", "a write", "damage", "salvage", "it is gone"])
+def test_a_backup_of_the_users_own_bank_is_restored_as_often_as_wanted(
+    archivist: Command, tmp_path: Path, change: str
+) -> None:
+    project, copy = tmp_path / "mine", str(tmp_path / "copy.db")
+    project.mkdir()
+    archivist("init", cwd=project)
+    file = project / ".archivist" / "memory.db"
+    archivist("lessons", "add", "Restart the broker", cwd=project)
+    archivist("token", "create", "--actor", "agent:ci", cwd=project)
+    assert archivist("backup", copy, cwd=project).code == 0
+    for _ in range(3):
+        ran = archivist("restore", copy, cwd=project)
+        assert ran.code == 0, ran.err
+        assert "Restart the broker" in archivist("lessons", "list", cwd=project).out
+        assert archivist("token", "list", cwd=project).out.count("valid") == 1
+        if change == "a write":
+            archivist("lessons", "add", "Use tabs", cwd=project)
+        elif change == "damage":
+            file.write_bytes(file.read_bytes()[:9000])
+        elif change == "salvage":
+            assert archivist("salvage", "--replace", cwd=project).code == 0
+        elif change == "it is gone":
+            file.unlink()
+
+
+@pytest.mark.req("N7")
+def test_after_a_strangers_bank_was_accepted_its_backup_is_still_a_strangers(
+    archivist: Command, tmp_path: Path
+) -> None:
+    project = tmp_path / "mine"
+    project.mkdir()
+    archivist("init", cwd=project)
+    assert archivist("backup", str(tmp_path / "own.db"), cwd=project).code == 0
+    theirs = tmp_path / "theirs.db"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ARCHIVIST_HOME", str(tmp_path / "their-home"))
+        with Bank.open(tmp_path / "theirs", create=True) as bank:
+            bank.doctor.back_up(theirs)
+    assert archivist("restore", str(theirs), "--accept", cwd=project).code == 0
+    assert archivist("restore", str(theirs), cwd=project).code == 4
+    assert archivist("restore", str(tmp_path / "own.db"), cwd=project).code == 0
+
+
 @pytest.mark.req("N7")
 @pytest.mark.parametrize("ending", ["", "-wal"])
 def test_a_bank_that_is_replaced_while_the_user_looks_is_not_accepted(

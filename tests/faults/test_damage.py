@@ -8,6 +8,7 @@ import shutil
 import stat
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import apsw
@@ -281,7 +282,7 @@ def test_a_backup_is_private_whole_and_never_overwrites(archivist: Command, proj
         ran = archivist(*words)
         assert (ran.code, "Traceback" in ran.err) == (4, False)
     assert not (project / "victim").exists()
-    assert not [each.name for each in project.iterdir() if each.name.startswith(".archivist-")]
+    assert not [each.name for each in project.iterdir() if each.name.startswith((".archivist-", ".copy."))]
 
 
 def test_a_damaged_bank_gives_no_backup(archivist: Command, project: Path) -> None:
@@ -354,10 +355,46 @@ def test_a_backup_is_restored_where_there_is_no_bank_or_a_broken_one(
     ran = archivist("restore", "copy.db")
     assert (ran.code, "memory.db.replaced-" in ran.err) == (0, True)
     assert "Restart the broker" in archivist("lessons", "list").out
-    kept = next((project / ".archivist").glob("memory.db.replaced-*"))
+    kept = next((project / ".archivist").glob("memory.db.replaced-*[0-9]"))
     assert kept.read_bytes() == b"garbage" * 999
     refused = archivist("--actor", "agent:ci", "restore", "copy.db")
     assert refused.code == 9
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("content", [b"", b"S"], ids=["empty", "one byte"])
+def test_a_backup_is_restored_at_once_where_the_bank_was_emptied(
+    archivist: Command, project: Path, content: bytes, ending: str
+) -> None:
+    archivist("init")
+    archivist("lessons", "add", "Restart the broker")
+    archivist("backup", "copy.db")
+    path = project / ".archivist" / "memory.db"
+    path.write_bytes(content)
+    if ending:
+        path.with_name(path.name + ending).write_bytes(b"junk" * 999)
+    began = monotonic()
+    ran = archivist("restore", "copy.db")
+    if ending == "-journal":
+        # A bank has none, and what one holds would be written into it.
+        assert (ran.code, "remove it" in ran.err) == (5, True), ran.err
+        path.with_name(path.name + ending).unlink()
+        ran = archivist("restore", "copy.db")
+    assert (ran.code, monotonic() - began < 15) == (0, True), ran.err
+    assert "Restart the broker" in archivist("lessons", "list").out
+    assert archivist("verify").code == 0
+
+
+def test_a_backup_is_restored_at_once_over_a_bank_that_keeps_no_log(
+    archivist: Command, project: Path
+) -> None:
+    archivist("init")
+    archivist("backup", "copy.db")
+    # As a copy that somebody puts there by hand: a backup needs no log.
+    shutil.copyfile(project / "copy.db", project / ".archivist" / "memory.db")
+    began = monotonic()
+    ran = archivist("restore", "copy.db")
+    assert (ran.code, monotonic() - began < 15) == (0, True), ran.err
 
 
 @pytest.mark.parametrize("is_new", [True, False])

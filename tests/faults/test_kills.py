@@ -52,6 +52,9 @@ VERBS = {
     "brief": Verb(("brief", "--run", "b-1", "--task", "lint"), 3, ("status",), "runs"),
     "run start": Verb(("run", "start", "--run", "r-2", "--task", "fix it"), 4, ("episodes", "list"), "r-2"),
     "run finish": Verb(("run", "finish", "{outside}/new.jsonl"), 6, ("episodes", "list"), "s-new"),
+    "backup": Verb(("backup", "{outside}/copy.db", "--force"), 5),
+    "restore": Verb(("restore", "{outside}/before.db"), 8),
+    "salvage": Verb(("salvage", "--replace"), 8),
     "erase a text": Verb(("erase", "--matching", SECRET, "--yes"), 20, is_erasing=True),
     "erase a lesson": Verb(("erase", "m-002", "--yes"), 8),
     "share": Verb(("share", "{outside}/share"), 8),
@@ -84,6 +87,9 @@ VERBS = {
     "init": Verb(("init", "{outside}/fresh"), 6, ("--bank", "{outside}/fresh", "status"), "runs"),
     "config": Verb(("config", "set", "brief.budget_tokens", "700"), 3, ("config",), "700"),
 }  # fmt: skip
+
+
+_NEXT = (("brief",), ("status",), ("recall", "linter"), ("lessons", "list"), ("verify",))
 
 
 @dataclass(frozen=True)
@@ -131,9 +137,9 @@ class World:
         yield from (path for path in self.folder.rglob("*") if path.is_file())
 
     def holders_of(self, text: str) -> list[str]:
-        """Return the files outside of the captured logs that hold a text."""
-        needle = text.lower().encode()
-        found = (path for path in self.files() if path.name not in ("first.jsonl", "new.jsonl"))
+        """Return the files beside the captured logs and the backup that hold a text."""
+        needle, given = text.lower().encode(), ("first.jsonl", "new.jsonl", "before.db")
+        found = (path for path in self.files() if path.name not in given)
         return [str(path) for path in found if needle in path.read_bytes().lower()]
 
 
@@ -159,6 +165,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         ("init",),
         ("capture", str(outside / "first.jsonl")),
         ("lessons", "add", "Run the linter first"),
+        ("backup", str(outside / "before.db")),
         ("lessons", "add", f"Never print {SECRET} in a log"),
         ("--actor", "agent:a", "lessons", "add", "Try the cached build"),
         ("stream", "log", f"Saw {SECRET} once"),
@@ -190,7 +197,7 @@ def _kill_and_check(world: World, verb: Verb, step: int) -> None:
     is_acknowledged = bool(killed.stdout.strip())
     where = f"{' '.join(verb.words)} killed at step {step}"
     # The next call is any that opens the bank; it finishes what was begun.
-    assert world.run("status").code == 0, where
+    assert world.run(*_NEXT[step % len(_NEXT)]).code == 0, where
     with_rows = _rows_with(world.bank, SECRET)
     if verb.is_erasing:
         assert not (is_acknowledged and with_rows), where
@@ -233,7 +240,9 @@ def _check_bank(world: World, where: str) -> None:
 def _left_behind(world: World) -> list[str]:
     """Return the temporary files and keys of erasures that are still there."""
     keys = world.folder / "home" / ".archivist" / "erasures"
+    parts = (".archivist-", ".copy.")
     temporary = [str(path) for path in world.files() if path.name.endswith(".archivist")]
+    temporary += [str(path) for path in world.folder.rglob("*") if path.name.startswith(parts)]
     return temporary + [str(path) for path in keys.glob("*")]
 
 
@@ -256,7 +265,16 @@ def test_there_are_at_least_a_hundred_kills() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "count"), [("erase a text", 5), ("share", 3), ("lessons add", 1), ("capture", 1)]
+    ("name", "count"),
+    [
+        ("erase a text", 5),
+        ("share", 3),
+        ("backup", 2),
+        ("restore", 2),
+        ("salvage", 2),
+        ("lessons add", 1),
+        ("capture", 1),
+    ],
 )
 def test_some_kills(world: World, name: str, count: int) -> None:
     verb = VERBS[name]

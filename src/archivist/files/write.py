@@ -23,6 +23,7 @@ _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 _LOCK_TIMEOUT_S = 30.0
 TEMPORARY_SUFFIX = ".archivist"
+_FOLDER = "-folder"
 _swept_folders: set[Path] = set()
 # The lines in which this process is first, by thread and folder.
 _own_places: set[tuple[int, Path]] = set()
@@ -105,9 +106,34 @@ def create_locked(folder: Path, prefix: str, mode: int, *, suffix: str = "") -> 
         os.close(descriptor)
 
 
-def remove_stale_temporaries(folder: Path) -> None:
+@contextmanager
+def temporary_folder(parent: Path) -> Iterator[Path]:
+    """Give a private folder that is removed with its locked file, by us or, as a stale one, by others."""
+    remove_stale_temporaries(parent, is_again=True)
+    held, descriptor = create_locked(parent, ".copy.", _PRIVATE_MODE, suffix=TEMPORARY_SUFFIX)
+    folder = held.with_name(f"{held.name}{_FOLDER}")
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        _remove_folder_of(held)
+        held.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _remove_folder_of(held: Path) -> None:
+    folder = held.with_name(f"{held.name}{_FOLDER}")
+    if folder.is_dir():
+        # A hook has none, and the module takes milliseconds to load.
+        from shutil import rmtree
+
+        # It follows no link.
+        rmtree(folder, ignore_errors=True)
+
+
+def remove_stale_temporaries(folder: Path, *, is_again: bool = False) -> None:
     """Remove the temporary files that killed processes left in a folder; it is looked at once a process."""
-    if folder in _swept_folders or sys.platform == "win32":
+    if (folder in _swept_folders and not is_again) or sys.platform == "win32":
         return
     _swept_folders.add(folder)
     for path in folder.glob(f".*.{'[0-9a-f]' * 8}{TEMPORARY_SUFFIX}"):
@@ -117,6 +143,7 @@ def remove_stale_temporaries(folder: Path) -> None:
             try:
                 is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
                 if is_file and wait_for_lock(descriptor, 0):
+                    _remove_folder_of(path)
                     path.unlink()
             finally:
                 os.close(descriptor)

@@ -77,6 +77,8 @@ def clean_files(
     places += _rewrite_progress(bank, query)
     places += _remove_state(bank, query)
     folder = bank.path.absolute().parent
+    # A killed restore or salvage leaves copies of the bank.
+    remove_stale_temporaries(folder, is_again=True)
     if folder.name == FOLDER or folder == home_folder():
         for path in sorted(folder.rglob("*")):
             # Closing a second handle on a database file would release the locks that the store holds.

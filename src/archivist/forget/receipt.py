@@ -70,6 +70,11 @@ class Receipt:
         """Say whether every place was checked and nothing is left."""
         return all(place.is_clean for place in self.places)
 
+    @property
+    def unclean_places(self) -> list[str]:
+        """Return the places that still hold it or could not be checked, and why."""
+        return [f"{place.name}: {place.note or place.check}" for place in self.places if not place.is_clean]
+
 
 def text_digest(salt: str, text: str) -> str:
     """Return the digest that stands for a text on its receipt."""

@@ -24,11 +24,11 @@ from archivist.cold_start import blake2s
 from archivist.files.write import create_locked, wait_for_lock
 from archivist.paths import home_folder
 from archivist.records.plain import canonical_json
+from archivist.records.words import UNFINISHED_ERASURES
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
-_SETTING = "unfinished_erasures"
 _FOLDER = "erasures"
 
 
@@ -131,7 +131,7 @@ def load_unfinished(reader: Reader) -> list[UnfinishedErasure]:
             key=each["key"],
             masked=each["masked"],
         )
-        for each in json.loads(reader.setting(_SETTING) or "[]")
+        for each in json.loads(reader.setting(UNFINISHED_ERASURES) or "[]")
     ]
 
 
@@ -151,7 +151,7 @@ def store_unfinished(writer: Writer, erasures: Sequence[UnfinishedErasure]) -> N
         }
         for each in erasures
     ]
-    writer.set_setting(_SETTING, canonical_json(values) if values else "")
+    writer.set_setting(UNFINISHED_ERASURES, canonical_json(values) if values else "")
 
 
 def _bank_mark(path: Path) -> str:

@@ -87,7 +87,7 @@ class Knowledge(BankService):
         """
         own, now = source_of(self._bank.actor), self._bank.now()
         with self._bank.reading() as reader:
-            place = self._place(reader, project, category, key)
+            place = _place(reader, project, self._own_project(reader), category, key)
         claim = _build_claim(
             now,
             project=place,
@@ -113,16 +113,6 @@ class Knowledge(BankService):
 
         return project_at(reader, folder, root)
 
-    def _place(self, reader: Reader, project: str, category: str, key: str) -> str:
-        """Return the project of a claim: the named one, else the folder's.
-
-        A fact that is there for no project is continued, so that it does not get a twin.
-        """
-        own = project or self._own_project(reader)
-        ids = [fact_id(one_line(name), one_line(category), one_line(key)) for name in ("", own)]
-        is_shared = not project and [reader.get(Fact, each) is not None for each in ids] == [True, False]
-        return "" if is_shared else own
-
     def _shown_projects(self, reader: Reader, project: str) -> list[str] | None:
         """Return the projects that a question is about: the named one, or the folder's and none; else all."""
         if project:
@@ -139,7 +129,7 @@ class Knowledge(BankService):
     def get(self, category: str, key: str, *, project: str = "") -> Fact | None:
         """Return the fact of a category and key, or None."""
         with self._bank.reading() as reader:
-            place = self._place(reader, project, category, key)
+            place = _place(reader, project, self._own_project(reader), category, key)
             return reader.get(Fact, fact_id(one_line(place), one_line(category), one_line(key)))
 
     @reads(Layer.KNOWLEDGE)
@@ -301,10 +291,13 @@ class Knowledge(BankService):
         ids_by_origin: dict[str, set[str]] = {origin: set() for origin in texts}
         counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "conflicts"), 0)
         with self._bank.transaction() as writer:
+            # Once for all sections: to ask a folder for its project takes as long as to import one.
+            own = self._own_project(writer)
             for origin, text in texts.items():
                 words = FileWords(origin, is_approved)
+                source = words.speaker or source_of(self._bank.actor)
                 for section in text.sections:
-                    place = self._place(writer, project, section.category, section.key)
+                    place = _place(writer, project, own, section.category, section.key)
                     ids_by_origin[origin].add(fact_id(place, section.category, section.key))
                     try:
                         fact = _build_claim(
@@ -313,7 +306,7 @@ class Knowledge(BankService):
                             category=section.category,
                             key=section.key,
                             value=section.text,
-                            source=words.speaker or source_of(self._bank.actor),
+                            source=source,
                             confidence=text.confidence,
                             tags=text.tags,
                             origin=origin,
@@ -330,14 +323,24 @@ class Knowledge(BankService):
                 is_gone = any(path.is_relative_to(folder) for folder in folders) and not path.exists()
                 if origin and is_gone:
                     ids_by_origin.setdefault(origin, set())
-            own = project or self._own_project(writer)
             for origin, ids in ids_by_origin.items():
                 for fact in writer.select(Fact, equals("origin", origin)):
-                    is_listed = fact.id in ids or fact.project not in ("", own)
+                    is_listed = fact.id in ids or fact.project not in ("", project or own)
                     if not is_listed and (is_approved or fact.is_of_file):
                         _remove(writer, fact, _IMPORT, by=by, now=now)
                         counts["removed"] += 1
         return SharedImportResult(**counts, problems=tuple(problems))
+
+
+def _place(reader: Reader, project: str, own: str, category: str, key: str) -> str:
+    """Return the project of a claim: the named one, else the folder's own.
+
+    A fact that is there for no project is continued, so that it does not get a twin.
+    """
+    if project:
+        return project
+    ids = [fact_id(one_line(name), one_line(category), one_line(key)) for name in ("", own)]
+    return "" if [reader.get(Fact, each) is not None for each in ids] == [True, False] else own
 
 
 def _build_claim(now: datetime, **values: object) -> Fact:

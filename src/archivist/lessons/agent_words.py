@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.risky_text import plain_letters, suspicion
@@ -137,6 +138,8 @@ def order_suspicion(*texts: str) -> str:
     return ""
 
 
+# The sections of a file share their category and their tags.
+@lru_cache(maxsize=64)
 def _judge(text: str, *, may_name_remote: bool = False) -> str:
     if not may_name_remote and any(map(_is_remote, _REMOTE.finditer(text))):
         return NAMES_REMOTE

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 # No bank has counted more runs: a hundred a day take 27 years.
 MAX_RUN_COUNT = 1_000_000
+# The setting of a bank that says what killed erasures left to be cleaned.
+UNFINISHED_ERASURES = "unfinished_erasures"
 # The key in an episode's `extra` under which reflection keeps its notes.
 NOTES = "reflection"
 # The key in those notes of what a language model told of the run.

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from archivist.records import Actor
 
 
+def note_finished_erasures(bank: Bank) -> None:
+    """Say which killed erasures opening the bank has finished, and where their text still is."""
+    from archivist.edges.cli.output import note
+
+    for receipt in bank.finished_erasures:
+        note(f"archivist: finished the interrupted erasure {receipt.id}")
+        for line in receipt.unclean_places:
+            note(f"archivist: it may still be in {on_one_line(line)}")
+
+
 # Files or problems that are named in one line.
 _NAMED = 5
 # An agent must not change who approves its proposals, what core memory may hold, what it may log, where the
@@ -85,6 +95,7 @@ class Session:
         for problem in () if not is_file_bank else (describe_loss(bank.path), find_pulled_problem(bank.path)):
             if problem:
                 note(f"archivist: {problem}")
+        note_finished_erasures(bank)
         if not is_global and any(effective.config.files):
             bank.is_mirrored = True
             self._read_files(bank)

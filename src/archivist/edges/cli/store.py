@@ -17,7 +17,7 @@ from archivist.config.sources import server_url
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, embed, note, progress
-from archivist.edges.cli.session import Session
+from archivist.edges.cli.session import Session, note_finished_erasures
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError, InputError, NoBankError, UntrustedBankError
 from archivist.files.git import exclude_from_git, keep_out_of_git
@@ -248,6 +248,9 @@ def restore(session: Session, file: Path, accept: bool, is_global: bool) -> Answ
             f"{str(file)!r} is no backup of a bank that you made or accepted here",
             hint="archivist restore FILE --accept restores it all the same",
         )
+    # What killed erasures left is finished before the bank that says so is replaced.
+    with suppress(ArchivistError), Bank.open(place, create=False, actor=session.actor()) as bank:
+        note_finished_erasures(bank)
     kept = restore_backup(file, place, system_clock())
     if not is_global:
         Bank.accept(place, session.actor(), is_known=is_known)
@@ -291,6 +294,7 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
     warnings = []
     if is_ours:
         with Bank.open(new, create=False, actor=session.actor()) as bank:
+            note_finished_erasures(bank)
             warnings = _embed_if_possible(bank)
     view = {**account._asdict(), "bank": str(new), "is_complete": account.is_complete}
     view["kept"] = str(kept) if kept else None

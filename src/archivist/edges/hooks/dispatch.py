@@ -357,7 +357,7 @@ def _open_bank(place: Path, dialect: Dialect, config: Config) -> Bank:
         brief=config.brief._replace(budget_tokens=budget),
     )
     actor = Actor(ActorKind.ORCHESTRATOR, dialect.name)
-    return Bank.open(place, create=False, actor=actor, config=limited)
+    return Bank.open(place, create=False, actor=actor, config=limited, is_hasty=True)
 
 
 def _start_follow_up(

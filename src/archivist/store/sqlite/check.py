@@ -19,6 +19,7 @@ from archivist.clock import from_text
 from archivist.errors import BankDamagedError
 from archivist.records.kinds import KINDS
 from archivist.records.plain import canonical_json
+from archivist.records.words import UNFINISHED_ERASURES
 from archivist.store.ledger import payload_hash, sum_events
 from archivist.store.results import Damage
 from archivist.store.rows import DECODING_ERRORS
@@ -176,6 +177,9 @@ def _check_setting(name: str, value: str) -> None:
     # The counters are numbers; of the others some are one word, and those that look like JSON are an object.
     if name.startswith("last_"):
         int(value or 0)
+    elif name == UNFINISHED_ERASURES:
+        for erasure in _require_type(json.loads(value or "[]"), list):
+            _require_type(erasure, dict)
     elif value.startswith(("{", "[")):
         _require_type(json.loads(value), dict)
 

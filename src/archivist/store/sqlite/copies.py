@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import apsw
@@ -22,7 +21,7 @@ from archivist.errors import (
     NoBankError,
     NotABankError,
 )
-from archivist.files.write import refuse_links
+from archivist.files.write import refuse_links, temporary_folder
 from archivist.store.sqlite.pages import HEADER_BYTES, MAGIC, PageReader, guess_page_bytes
 from archivist.store.sqlite.salvage import SalvageAccount, salvage_rows
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
@@ -116,10 +115,10 @@ def put_in_place(source: Path, path: Path, word: str, now: datetime) -> Path | N
     any change, and no acknowledged write falls between the kept file and the new one. A file that SQLite
     cannot open serves nobody: it is renamed.
     """
-    kept = path.with_name(f"{path.name}.{word}-{now:%Y%m%dT%H%M%S}") if os.path.lexists(path) else None
+    kept = path.with_name(f"{path.name}.{word}-{now:%Y%m%dT%H%M%S%f}") if os.path.lexists(path) else None
     if kept is not None:
         if os.path.lexists(kept):
-            raise InputError(f"{str(kept)!r} exists already", hint="try again in a second")
+            raise InputError(f"{str(kept)!r} exists already", hint="try again")
         try:
             with map_errors(path, BUSY_TIMEOUT_S):
                 _overwrite(source, path, kept)
@@ -152,8 +151,8 @@ def claim_bank_file(path: Path) -> None:
 def _private_folder(parent: Path) -> Iterator[Path]:
     """Give a folder beside the target, so that what is ready there only needs a new name."""
     try:
-        with TemporaryDirectory(prefix=".archivist-", dir=parent) as folder:
-            yield Path(folder)
+        with temporary_folder(parent) as folder:
+            yield folder
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"{str(parent)!r} cannot be used: {reason}", hint="name another folder") from error
@@ -236,6 +235,8 @@ def _overwrite(source: Path, path: Path, kept: Path) -> None:
         closing(connect(source, apsw.SQLITE_OPEN_READWRITE)) as new,
     ):
         live.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
+        # Only beside a log can the old state be read while the new one is written; an empty file has none.
+        live.execute("PRAGMA journal_mode = WAL").fetchall()
         with live.backup("main", new, "main") as backup:
             # The first step takes the lock: nobody writes between the copy that is kept and the new state.
             backup.step(1)
