@@ -210,6 +210,24 @@ def test_a_dry_run_changes_nothing_and_undo_leaves_no_trace(
     assert after[1] == before[1]
 
 
+def test_undo_leaves_what_another_project_uses_to_its_undo(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    apps = [client_homes.make_repository(tmp_path / name) for name in ("one", "two")]
+    for number, app in enumerate(apps):
+        client_homes.opencode(fresh_home, app, number)
+    before = _files(fresh_home)
+    for app in apps:
+        assert run(app, "setup", "--yes").code == 0
+    plugin = fresh_home / ".config" / "opencode" / "plugins" / "archivist.js"
+    undone = run(apps[0], "setup", "--undo", "--yes")
+    assert "Leave     opencode: it is for all your projects, and another was set up" in undone.out
+    assert plugin.is_file()
+    assert run(apps[1], "setup", "--undo", "--yes").code == 0
+    assert not plugin.exists()
+    assert _files(fresh_home) == before
+
+
 def test_undo_keeps_a_bank_that_was_there(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
     app = client_homes.make_repository(tmp_path / "app")
     client_homes.claude_code(fresh_home, app, 0)

@@ -39,7 +39,12 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import approval_notes, name_problem, pluralize, unread_notes
 from archivist.edges.hook_events import CLIENTS, EVENT_NAMES, PROMPT, TOOL_FAILURE
 from archivist.edges.install import chain, changes
-from archivist.edges.install.changes import NO_LOCAL_SERVER, SETUP_FILE, ClientPlan, SetupRecord
+from archivist.edges.install.changes import (
+    NO_LOCAL_SERVER,
+    SETUP_FILE,
+    ClientPlan,
+    SetupRecord,
+)
 from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation
 from archivist.errors import AccessError, ArchivistError, InputError, UntrustedBankError
 from archivist.files import hook_log
@@ -498,11 +503,16 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
     """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
     file = paths.bank_file(_bank_place(session)).absolute()
     refuse_linked_bank(file)
-    record = SetupRecord.load(paths.state_folder(file))
+    state = paths.state_folder(file)
+    record = SetupRecord.load(state)
     if record == SetupRecord():
         hint = "archivist uninstall all removes what is in the clients' settings here"
         raise InputError(f"nothing to undo: setup was not run for the bank {str(file)!r}", hint=hint)
     plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
+    # What is installed for all projects is theirs to take back that were set up, too.
+    heirs = [file.parent for file in sorted(state.parent.glob(f"*/{SETUP_FILE}")) if file.parent != state]
+    shared = [plan for plan in plans if heirs and plan.place.is_user]
+    plans = [plan for plan in plans if plan not in shared]
     removed = [
         f"{plan.client} in {plan.place.root}{', for all your projects' if plan.place.is_user else ''}"
         for plan in plans
@@ -511,6 +521,9 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
     lines = [f"Uninstall {each}" for each in removed]
     left = [str(path) for plan in plans for path in plan.left_files()]
     lines += [f"Leave     {path}: it holds nothing that setup wrote" for path in left]
+    lines += [
+        f"Leave     {plan.client}: it is for all your projects, and another was set up" for plan in shared
+    ]
     is_deleted = record.has_made_bank
     try:
         with session.bank() as bank:
@@ -544,10 +557,15 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         return {**view, "uninstalled": [], "bank_deleted": False}
     for plan in plans:
         changes.apply_plan(plan, is_removal=True)
+    for heir in heirs[:1]:
+        other = SetupRecord.load(heir)
+        handed = [[plan.client, plan.place.scope, str(plan.place.root)] for plan in shared]
+        has_made_home = other.has_made_home or record.has_made_home
+        other._replace(installs=[*other.installs, *handed], has_made_home=has_made_home).save(heir)
     if is_deleted:
         _delete_bank(file, record)
     else:
-        (paths.state_folder(file) / SETUP_FILE).unlink()
+        (state / SETUP_FILE).unlink()
     tell("Undone.")
     return view
 
