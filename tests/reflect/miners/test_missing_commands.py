@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .scripted import learnt, one, run, sh
+from archivist.reading.run import RunReading
+
+from .scripted import Call, learnt, one, run, sh
 
 
 def test_what_brings_it_is_told() -> None:
@@ -47,3 +49,15 @@ def test_a_list_of_what_is_installed_brings_no_command() -> None:
         )
     )
     assert not any("cargo install" in f"{each.summary} {each.rule} {each.remedies}" for each in lessons)
+
+
+def test_what_two_runs_did_instead_is_told_to_a_run_that_did_nothing_about_it() -> None:
+    missing = "zsh:1: command not found: python"
+
+    def failing(name: str, *after: Call) -> RunReading:
+        call = "gh auth status; python tools/fetch.py --help; python tools/fetch.py --json"
+        return run(sh(call, f"github.com\n{missing}\n{missing}", 127), *after, name=name)
+
+    fetched = sh("python3 tools/fetch.py --json", "{}")
+    told = learnt(failing("run-1", fetched), failing("run-2", fetched), failing("run-3"))
+    assert [each.summary for each in told] == ["widget: `python` is not installed here: use `python3`"]

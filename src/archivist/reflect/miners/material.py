@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
@@ -173,14 +174,51 @@ def gather_material(reading: RunReading, history: RunHistory) -> Material:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
-    cases = tuple(_make_case(reading, history, key, those) for key, those in by_key.items())
+    noted = {key: digest_failure(those) for key, those in by_key.items()}
+    cases = tuple(_make_case(reading, history, key, those, noted) for key, those in by_key.items())
     return Material(reading, history, cases)
 
 
-def _make_case(reading: RunReading, history: RunHistory, key: str, those: Sequence[ObservedFailure]) -> Case:
-    """Sum up what is stored about a failure, by earlier runs and by this one, the oldest first."""
+def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """Return what each run noted about a failure; where nothing cured it, with what two runs guessed alike.
+
+    A guess is noted by its remedy. Without it the lesson on the failure would only warn.
+    """
+    family = key.partition("|")[2]
+    entries = [failures[key] for failures in runs]
+    if entries[-1]["kind"] in CODE_KINDS:
+        return entries
+    guesses = [
+        {}
+        if entry.get("remedies")
+        else {name: each for name, each in failures.items() if family in each.get("of", ())}
+        for failures, entry in zip(runs, entries, strict=True)
+    ]
+    shown_by = Counter(name for those in guesses for name in those)
+    joined: list[Mapping[str, Any]] = []
+    for entry, those in zip(entries, guesses, strict=True):
+        proven = [each for name, each in those.items() if shown_by[name] > 1]
+        added = {
+            field: [one for each in proven for one in each.get(field) or ()]
+            for field in ("remedies", "shown")
+        }
+        joined.append({**entry, **added} if proven else entry)
+    return joined
+
+
+def _make_case(
+    reading: RunReading,
+    history: RunHistory,
+    key: str,
+    those: Sequence[ObservedFailure],
+    noted: Mapping[str, Mapping[str, Any]],
+) -> Case:
+    """Sum up what is stored about a failure, by earlier runs and by this one, the oldest first.
+
+    `noted` are the failures of this run.
+    """
     earlier = history.runs_meeting(reading.episode.project, key)
-    entries = [*(run.digest_part("failures")[key] for run in earlier), digest_failure(those)]
+    entries = _with_guesses(key, [*(run.digest_part("failures") for run in earlier), noted])
     helped = [[from_digest(value) for value in entry.get("remedies") or ()] for entry in entries]
     # The calls that each remedy helped, with their errors.
     examples: dict[Remedy, dict[tuple[str, str], None]] = {}
