@@ -32,6 +32,7 @@ DIRECTLY = {
     "exchange/outbox_service.py": "under the user's home",
     "reflect/model/consent_service.py": "under the user's home",
     "edges/install/changes.py": "under the user's home",
+    "edges/install/clients.py": "the package's own files",
     "edges/install/plugin.py": "the package's own files",
     "edges/web/rendering.py": "the package's own files",
     "edges/http/bodies.py": "a new file in a folder of the server's own",

@@ -109,7 +109,7 @@ def say(entry: Entry, label: str = "", most: int = _SAID_CHARACTERS) -> str:
         first, *more = _SENTENCE.split(content)
         text = f"{first} {more[0]}" if more and len(first) + len(more[0]) < most else first
     if label:
-        text = re.sub(rf"\s?\([^()]*{re.escape(label)}(?!\w)[^()]*\)", "", text)
+        text = re.sub(rf"\s?\([^()]{{0,200}}{re.escape(label)}(?!\w)[^()]{{0,200}}\)", "", text)
     return shorten_line(text.rstrip("."), most=most)
 
 

@@ -67,7 +67,7 @@ _TITLE_WORDS = 5
 _LABEL = re.compile(r"(?:PR )?#\d+|\b[A-Z][A-Z0-9]+-\d+")
 _VALUE = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,9}(?:[.,]\d{1,4})?"
 _NUMBER = re.compile(
-    r"(?:(?P<before>[^\W\d_]+)(?P<colon>:?) +)?(?<![\w#./:,-])"
+    r"(?:(?P<before>(?<![^\W\d_])[^\W\d_]{1,40})(?P<colon>:?) +)?(?<![\w#./:,-])"
     rf"(?P<value>{_VALUE})(?![\d:])"
     rf"(?: ?(?P<of>of|von|de|di|van|av|sur|/) ?(?P<whole>{_VALUE})(?![\d/.])"
     r"| ?(?P<unit>%|[^\W\d_]+)|(?![\w/]))"

@@ -499,6 +499,30 @@ def _tell_brief(
         tell(f"\nThe next session here is told nothing yet: {reason}.")
 
 
+def _hand_over(shared: Sequence[ClientPlan], record: SetupRecord, heir: Path) -> None:
+    """Let another project's setup take back what is installed for all projects, and the home."""
+    other = SetupRecord.load(heir)
+    handed = [[plan.client, plan.place.scope, str(plan.place.root)] for plan in shared]
+    has_made_home = other.has_made_home or record.has_made_home
+    other._replace(installs=[*other.installs, *handed], has_made_home=has_made_home).save(heir)
+
+
+def _describe_bank(session: Session) -> tuple[bool, str]:
+    """Say whether the bank here is one of the user's, and what it holds."""
+    try:
+        with session.bank() as bank:
+            held = bank.doctor.status()
+    except UntrustedBankError:
+        # Something else lies in its place now, perhaps by a pull.
+        return False, "it is not the bank that setup made"
+    except ArchivistError as error:
+        # The settings are taken back whatever has happened to the bank.
+        note(f"archivist: {error.message}")
+        return True, "which cannot be read; archivist salvage copies what is left, before you undo"
+    lessons = held["active_lessons"] + held["candidate_lessons"]
+    return True, f"with {pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
+
+
 def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
     """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
     file = paths.bank_file(_bank_place(session)).absolute()
@@ -524,19 +548,8 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
     lines += [
         f"Leave     {plan.client}: it is for all your projects, and another was set up" for plan in shared
     ]
-    is_deleted = record.has_made_bank
-    try:
-        with session.bank() as bank:
-            held = bank.doctor.status()
-        lessons = held["active_lessons"] + held["candidate_lessons"]
-        contents = f"with {pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
-    except UntrustedBankError:
-        # Something else lies in its place now, perhaps by a pull.
-        is_deleted, contents = False, "it is not the bank that setup made"
-    except ArchivistError as error:
-        # The settings are taken back whatever has happened to the bank.
-        note(f"archivist: {error.message}")
-        contents = "which cannot be read; archivist salvage copies what is left, before you undo"
+    is_own, contents = _describe_bank(session)
+    is_deleted = record.has_made_bank and is_own
     if record.has_made_bank:
         lines.append(f"Delete    {file} {contents}" if is_deleted else f"Leave     {file}: {contents}")
     tell = _silence if as_json else say_wrapped
@@ -557,11 +570,8 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         return {**view, "uninstalled": [], "bank_deleted": False}
     for plan in plans:
         changes.apply_plan(plan, is_removal=True)
-    for heir in heirs[:1]:
-        other = SetupRecord.load(heir)
-        handed = [[plan.client, plan.place.scope, str(plan.place.root)] for plan in shared]
-        has_made_home = other.has_made_home or record.has_made_home
-        other._replace(installs=[*other.installs, *handed], has_made_home=has_made_home).save(heir)
+    if heirs:
+        _hand_over(shared, record, heirs[0])
     if is_deleted:
         _delete_bank(file, record)
     else:
