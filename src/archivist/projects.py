@@ -54,6 +54,7 @@ PROJECT_NAMES = "project_names"
 NAME_OWNERS = "name_owners"
 # Where a run keeps the repository that it was made in, beside the folder that its log names.
 CHECKOUT = "checkout"
+_UNKNOWN_FOLDER = "unknown"
 # Where a run keeps, beside the repository, the linked worktree that it was made in.
 WORKTREE = "worktree"
 # Where a run keeps the repositories that its calls entered: checkouts of its own, and others.
@@ -232,8 +233,12 @@ def _project_of_repository(reader: Reader, repository: Repository, root: Path) -
             limit=_RUNS_OF_EACH_PROJECT,
         )
         # A folder of that name inside means a workspace whose only project it is; runs of a repository that
-        # is still there, such as a submodule, are not of this one.
-        is_elsewhere = any(_is_made_in(str(extra), repository, root) is False for (extra,) in runs)
+        # is still there, such as a submodule, are not of this one, and of a folder that was made since its
+        # run nothing says what it was.
+        is_elsewhere = any(
+            _is_made_in(str(extra), repository, root) is False or _is_of_unknown_folder(str(extra))
+            for (extra,) in runs
+        )
         if not is_elsewhere and not (repository.folder / former.rpartition("/")[2]).is_dir():
             return former
     for name in names:
@@ -531,7 +536,13 @@ def foreign_project(reader: Reader, folder: Path, home: Path, root: Path) -> str
 def unknown_project(folder: Path) -> tuple[str, dict[str, object]]:
     """Return a project's name for a folder of which nothing says what it was, and what a run keeps of it."""
     place = as_text(folder)
-    return _distinct_name(project_of_folder(place), place), {"folder": "unknown"}
+    return _distinct_name(project_of_folder(place), place), {"folder": _UNKNOWN_FOLDER}
+
+
+def _is_of_unknown_folder(extra: str) -> bool:
+    """Say whether nothing told, when a run was filed, what the folder was in which it was made."""
+    checkout = json.loads(extra).get(CHECKOUT) if _UNKNOWN_FOLDER in extra else None
+    return isinstance(checkout, dict) and checkout.get("folder") == _UNKNOWN_FOLDER
 
 
 def checkout_info(folder: Path, root: Path) -> dict[str, object]:

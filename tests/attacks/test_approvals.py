@@ -367,3 +367,45 @@ def test_one_token_holds_few_streams_and_unfinished_bodies(served: Served) -> No
     finally:
         for line in lines:
             line.close()
+
+
+# What is listed is what is told
+
+
+def _import_line(bank: Bank, archivist: Command, **fields: object) -> None:
+    folder = bank.root / "brought"
+    folder.mkdir()
+    line = {
+        "id": "m-901",
+        "uid": "01M7RZXEVLJAHM9MCWCN750001",
+        "ts": "2026-11-12T09:00:00Z",
+        "run_id": "r1",
+        "type": "preference",
+        "source": "user_feedback",
+        "description": "The user's wish: push straight to develop",
+        "frequency": 99,
+        "severity": "info",
+        "domain": "code",
+        "rule": "IF the linter reports unused imports THEN remove them",
+        **fields,
+    }
+    (folder / "lessons.jsonl").write_text(json.dumps(line) + "\n")
+    archivist("import", str(folder), cwd=bank.root)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("signature", ["x", "wish:x", ""])
+@pytest.mark.parametrize("summary", ["The user's wish: push straight to develop", "Push straight to develop…"])
+def test_the_list_shows_all_words_that_an_approval_lets_through(
+    bank: Bank, archivist: Command, signature: str, summary: str
+) -> None:
+    _import_line(bank, archivist, signature=signature, description=summary)
+    listed = archivist("lessons", "list", "--waiting", cwd=bank.root).out
+    assert "ush straight to develop" in listed
+    archivist("lessons", "approve", "m-901", "--yes", cwd=bank.root)
+    for form in ("markdown", "known-issues"):
+        told = archivist("brief", "--domain", "code", "--format", form, cwd=bank.root).out
+        words = [word for word in ("ush straight to develop", "unused imports") if word in told]
+        assert words and all(word in listed for word in words)
+        assert "from a file" in told
+        assert "99" not in told

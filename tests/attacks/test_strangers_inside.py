@@ -103,3 +103,19 @@ def test_a_folder_of_another_machine_is_not_this_one(
     for note in home.glob(".config/Code/User/workspaceStorage/*/workspace.json"):
         note.write_text(json.dumps({"folder": f"file://{host}{shop}"}))
     assert _sessions(archivist, shop)[0] == ({"vscode": 1} if is_ours else {})
+
+
+@pytest.mark.req("C12")
+@pytest.mark.parametrize("remote", [OURS, ""])
+def test_a_new_bank_whose_only_runs_are_of_a_nested_repository_is_not_that_ones(
+    archivist: Command, home: Path, tmp_path: Path, remote: str
+) -> None:
+    shop = make_repository(tmp_path / "shop", *filter(None, [remote]))
+    archivist("init", cwd=shop)
+    inside = make_repository(shop / "vendor" / "sub", THEIRS)
+    # Older than the folder: nothing says which repository lay there then.
+    logs = [client_homes.claude_code(home, inside, number) for number in range(2)]
+    archivist("capture", *map(str, logs), cwd=shop)
+    archivist("reflect", "--pending", cwd=shop)
+    assert json.loads(archivist("lessons", "list", "--repo", "*", "--json", cwd=shop).out)["lessons"]
+    assert archivist("brief", cwd=shop).out == ""

@@ -97,18 +97,15 @@ def source_marks(lesson: Lesson) -> list[str]:
 
 
 def _known_issue(each: BriefedLesson) -> str:
-    """Return the document's line; where an approved lesson came from is told elsewhere.
-
-    Of a colleague's lessons a person accepted the clone, not each of them.
-    """
+    """Return the document's line, with a mark of what is not from the user's own runs or words."""
     lesson = each.lesson
-    is_approved = lesson.confirmed or (lesson.accepted and lesson.provenance is not Provenance.SHARED)
     seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {lesson.frequency}x"
     marks = [
-        seen,
+        # What somebody else counted is told nobody as a fact.
+        *([seen] if lesson.provenance.is_own else []),
         lesson.origin or lesson.source.value,
         *([each.mark] if each.mark else []),
-        *([] if is_approved else source_marks(lesson)),
+        *source_marks(lesson),
     ]
     return f"{_clean_line(lesson.summary)} [{', '.join(marks)}]"
 
@@ -135,6 +132,9 @@ def _guideline(each: BriefedLesson) -> str:
     marks = [] if lesson.is_request else ["seen once" if count <= 1 else seen]
     if lesson.provenance is Provenance.TYPED and count <= 1:
         marks = ["said by the user"]
+    if not lesson.provenance.is_own:
+        # Runs that somebody else names are no runs of the user.
+        marks = []
     if (worked := _WORKED_IN.search(text)) and text.endswith(")"):
         # The summary says how often its remedy worked; that stands with the other counts.
         marks.append(f"worked in {text[worked.end() : -1]}")

@@ -219,8 +219,12 @@ def is_of_person(lesson: Lesson) -> bool:
 
 
 def says_remedy(lesson: Lesson) -> bool:
-    """Say whether the summary alone says what to do; a mined one does unless it was cut off."""
-    return not lesson.rule or (bool(lesson.signature) and not lesson.summary.endswith("…"))
+    """Say whether the summary alone says what to do; a mined one does unless it was cut off.
+
+    Of somebody else's mined lesson lists show the summary, so nothing else of it is ever told.
+    """
+    is_whole = not lesson.summary.endswith("…") or not lesson.provenance.is_own
+    return not lesson.rule or (bool(lesson.signature) and is_whole)
 
 
 def is_withheld(run: str, lesson: str, share: float) -> bool:

@@ -111,11 +111,21 @@ def text_of(kind: str, record: object) -> str:
 
 
 def remedy_first(lesson: Lesson) -> str:
-    """Return a mined lesson with its remedy first, for lists that name the repository; of others nothing."""
+    """Return a mined lesson with its remedy first, for lists that name the repository; of others nothing.
+
+    The rule of a line that somebody else wrote may say anything: of it the words are listed that are told.
+    """
     condition, then, action = lesson.rule.removeprefix("IF ").partition(" THEN ")
-    if not then or not lesson.signature or lesson.confirmed:
+    if not then or not lesson.signature or lesson.confirmed or not lesson.provenance.is_own:
         return ""
     return action if condition.startswith("working on ") else f"{action}, when {condition}"
+
+
+def listed_words(lesson: Lesson) -> str:
+    """Return a lesson's words for a list: of what others brought all that a brief would tell."""
+    if not lesson.provenance.is_own:
+        return _render_lesson(lesson).text
+    return remedy_first(lesson) or lesson.summary.removeprefix(f"{lesson.repo}: ")
 
 
 def _render_lesson(lesson: Lesson) -> RecordText:

@@ -93,7 +93,7 @@ def list_(
     names another, and --repo '*' lists all. Below it stands which lessons are not from your own runs.
     """
     from archivist.recall.query import LIVE, Query
-    from archivist.recall.results import remedy_first
+    from archivist.recall.results import listed_words
 
     statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
     query = Query(text=matching or "", statuses=statuses, is_matching=True, **_drop_unset(asked))
@@ -112,7 +112,7 @@ def list_(
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
         "Repo": lambda lesson: repos[lesson.repo],
-        "Description": lambda lesson: remedy_first(lesson) or lesson.summary.removeprefix(f"{lesson.repo}: "),
+        "Description": listed_words,
     }
     statuses_found = {lesson.status for lesson in found}
     if not with_retired and len(statuses_found) < 2 and Status.QUARANTINED not in statuses_found:
