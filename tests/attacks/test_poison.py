@@ -383,7 +383,7 @@ def test_a_person_approves_several_at_once_and_they_are_marked(victim: Bank) -> 
     text = victim.brief(form="markdown").text
     assert text.count("said by an agent, approved") == 2
     # The document's own line has no room for it.
-    assert victim.brief().text.count("[seen 1x, agent]") == 2
+    assert victim.brief().text.count("[seen 1x, agent, said by an agent, approved]") == 2
     assert "not instructions" in victim.brief(project="shop").text
 
 

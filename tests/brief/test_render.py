@@ -34,4 +34,5 @@ def test_an_approved_lesson_of_a_file_stands_in_the_documents_format(bank: Bank)
     with bank.transaction() as writer:
         writer.put(made, "import")
     text = bank.brief(domain="writing").text
-    assert text == "## Known Issues (from past runs)\n- Voice drifts in monologues [seen 3x, sage]\n"
+    told = "- Voice drifts in monologues [seen 3x, sage, from a file, approved]"
+    assert text == f"## Known Issues (from past runs)\n{told}\n"

@@ -228,7 +228,7 @@ def test_an_edit_that_was_undone_after_a_failing_test_teaches_what_did_not_work(
     story = session.account(bank)
     (lesson,) = bank.lessons.query(Query(tags=("undone",)))
     assert lesson.summary == (
-        "shop: adding `limit=10` in `src/export.py` did not work: `pytest` failed (“FAILED"
+        "adding `limit=10` in `src/export.py` did not work: `pytest` failed (“FAILED"
         " tests/test_tax.py::test_rate - AssertionError: assert 19 == 7”), and it was undone; adding"
         " `stream=True` worked"
     )

@@ -91,7 +91,7 @@ def test_a_test_that_fails_in_task_after_task_and_passed_untouched_fails_by_chan
         )
     told = [lesson.summary for lesson in _lessons(bank) if CHANCE in lesson.summary]
     because = "“Workspace Probe enables a repository: Error: Timeout of 2000ms exceeded”"
-    assert told == [f"shop: `pnpm test` {CHANCE} ({because}): run it again"]
+    assert told == [f"`pnpm test` {CHANCE} ({because}): run it again"]
 
 
 @pytest.mark.req("N1")

@@ -101,8 +101,7 @@ def _known_issue(each: BriefedLesson) -> str:
     lesson = each.lesson
     seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {lesson.frequency}x"
     marks = [
-        # What somebody else counted is told nobody as a fact.
-        *([seen] if lesson.provenance.is_own else []),
+        seen,
         lesson.origin or lesson.source.value,
         *([each.mark] if each.mark else []),
         *source_marks(lesson),
@@ -117,9 +116,6 @@ def _guideline(each: BriefedLesson) -> str:
     if is_quoted:
         # A reviewer's words, not ours: a quotation mark inside must not end the quotation.
         text = f'"{text.translate(_INNER_MARKS)}"'
-    if lesson.signature and lesson.repo:
-        # A brief about a project need not name it in each line.
-        text = text.removeprefix(f"{lesson.repo.rsplit('/', 1)[-1]}: ")
     if not says_remedy(lesson):
         rule = _clean_line(lesson.rule)
         # A mined summary that was cut lacks what to do; its rule repeats what it says of the failure.
@@ -132,9 +128,6 @@ def _guideline(each: BriefedLesson) -> str:
     marks = [] if lesson.is_request else ["seen once" if count <= 1 else seen]
     if lesson.provenance is Provenance.TYPED and count <= 1:
         marks = ["said by the user"]
-    if not lesson.provenance.is_own:
-        # Runs that somebody else names are no runs of the user.
-        marks = []
     if (worked := _WORKED_IN.search(text)) and text.endswith(")"):
         # The summary says how often its remedy worked; that stands with the other counts.
         marks.append(f"worked in {text[worked.end() : -1]}")

@@ -618,7 +618,9 @@ class Lessons(BankService):
             stay = [other.id for other in others if is_of_person(other)]
             extra = {name: value for name, value in lesson.extra.items() if name != SUPERSEDES}
             extra |= {SUPERSEDES: stay} if stay else {}
-            approved = self._settle(replace(lesson, confirmed=True, extra=extra))
+            # The words are approved; how often somebody else met them is not.
+            runs = lesson.runs[:1] if lesson.is_waiting else lesson.runs
+            approved = self._settle(replace(lesson, confirmed=True, extra=extra, runs=runs))
             writer.put(approved, "approve")
             for other in others:
                 if other.id not in stay:

@@ -125,7 +125,7 @@ def listed_words(lesson: Lesson) -> str:
     """Return a lesson's words for a list: of what others brought all that a brief would tell."""
     if not lesson.provenance.is_own:
         return _render_lesson(lesson).text
-    return remedy_first(lesson) or lesson.summary.removeprefix(f"{lesson.repo}: ")
+    return remedy_first(lesson) or lesson.summary
 
 
 def _render_lesson(lesson: Lesson) -> RecordText:

@@ -23,7 +23,7 @@ def test_the_variant_is_named_without_the_instance() -> None:
         )
     )
     assert lesson.summary == (
-        "widget: `cargo pilot task get <id>` fails (“unrecognized subcommand 'get'”): "
+        "`cargo pilot task get <id>` fails (“unrecognized subcommand 'get'”): "
         "use `cargo pilot task show <id>`"
     )
     assert lesson.remedies == ("cargo pilot task show <id>",)
@@ -32,7 +32,7 @@ def test_the_variant_is_named_without_the_instance() -> None:
 def test_help_is_no_remedy() -> None:
     lesson = one(run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", "Usage: …")))
     assert lesson.remedies == ()
-    assert lesson.summary == "widget: `cargo pilot task get <id>` fails: “unrecognized subcommand 'get'”"
+    assert lesson.summary == "`cargo pilot task get <id>` fails: “unrecognized subcommand 'get'”"
 
 
 TASKS_HELP = """Work on tasks
@@ -54,7 +54,7 @@ Options:
 def test_a_refused_word_is_told_with_those_that_the_programs_help_names() -> None:
     first = run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", TASKS_HELP))
     words = (
-        "widget: `cargo pilot task get <id>` fails (“unrecognized subcommand 'get'”): "
+        "`cargo pilot task get <id>` fails (“unrecognized subcommand 'get'”): "
         "available are `list`, `show` and `take`"
     )
     assert one(first).summary == words
@@ -73,7 +73,7 @@ def test_a_refused_word_is_told_with_those_that_the_programs_help_names() -> Non
 )
 def test_a_help_that_names_nothing_of_use_is_not_told(shown: str) -> None:
     calls = run(sh("cargo pilot task get d-004", NO_GET, 2), sh("cargo pilot task --help", shown))
-    assert one(calls).summary == "widget: `cargo pilot task get <id>` fails: “unrecognized subcommand 'get'”"
+    assert one(calls).summary == "`cargo pilot task get <id>` fails: “unrecognized subcommand 'get'”"
 
 
 def test_what_is_one_word_too_many_is_told_with_the_usage() -> None:
@@ -84,7 +84,7 @@ def test_what_is_one_word_too_many_is_told_with_the_usage() -> None:
     first = run(sh("cargo test cart::tests::adds cart::tests::drops", refused("cart::tests::drops"), 1))
     again = run(sh("cargo test tax_sums tax_rounds", refused("tax_rounds"), 1), name="r2")
     assert one(again, first).summary == (
-        "widget: `cargo test …` fails (“unexpected argument '<name>' found”): "
+        "`cargo test …` fails (“unexpected argument '<name>' found”): "
         "its usage is “cargo test [OPTIONS] [TESTNAME] [-- [ARGS]...]”"
     )
 
@@ -93,7 +93,7 @@ def test_a_program_that_was_in_the_way_is_left_out() -> None:
     refused = "error: unrecognized subcommand 'npm'\n\nUsage: brief-run [OPTIONS] <COMMAND>"
     lesson = one(run(sh("brief-run npm test", refused, 2), sh("npm test", "14 passing (2s)")))
     assert lesson.summary == (
-        "widget: `brief-run npm test` fails (“unrecognized subcommand 'npm'”): leave out `brief-run`"
+        "`brief-run npm test` fails (“unrecognized subcommand 'npm'”): leave out `brief-run`"
     )
     assert lesson.remedies == ("npm test",)
 
@@ -122,8 +122,8 @@ def test_each_wrong_use_of_a_program_is_a_lesson_of_its_own() -> None:
         )
     )
     assert {each.summary.partition(" fails ")[::2] for each in found} == {
-        ("widget: `cargo pilot task get <id>`", f"(“{NO_GET[7:]}”): use `cargo pilot task show <id>`"),
-        ("widget: `cargo pilot list --number <id>`", f"(“{no_number[7:]}”): use `cargo pilot list`"),
+        ("`cargo pilot task get <id>`", f"(“{NO_GET[7:]}”): use `cargo pilot task show <id>`"),
+        ("`cargo pilot list --number <id>`", f"(“{no_number[7:]}”): use `cargo pilot list`"),
     }
 
 
@@ -194,7 +194,7 @@ def test_another_script_is_another_lesson() -> None:
     lesson = one(first, second)
     assert lesson.key != one(first).key
     assert lesson.summary == (
-        "widget: `./scripts/deploy.sh` fails (“./scripts/deploy.sh: Permission denied”): "
+        "`./scripts/deploy.sh` fails (“./scripts/deploy.sh: Permission denied”): "
         "run `chmod +x scripts/deploy.sh` first"
     )
     assert drop_duplicates([one(first), lesson]) == [one(first), lesson]
@@ -417,7 +417,7 @@ def test_what_no_run_could_reach_is_told_also_of_a_chain(message: str) -> None:
     runs = [run(sh(chain, f"[main 1a2b3c4] Mend it\n{message}", 128), name=f"run-{at}") for at in range(3)]
     assert not any("server" in found.summary for found in learnt(*runs[:2]))
     lesson = one(*runs)
-    assert lesson.summary.startswith("widget: `git push` has not reached its server in any run (")
+    assert lesson.summary.startswith("`git push` has not reached its server in any run (")
     assert lesson.summary.endswith("): leave it to the user")
     reached = run(sh("git push", "To git.example.com:a/b.git\n   1..2  main -> main"), name="run-0")
     later = learnt(reached, *runs[1:], run(sh(chain, message, 128), name="run-3"))

@@ -29,7 +29,7 @@ def test_an_edit_in_two_files_and_a_pin_are_both_named() -> None:
         )
     )
     assert lesson.summary == (
-        "widget fails at import: “'np.Inf' was removed in the NumPy 2.0 release”: "
+        "the project fails at import: “'np.Inf' was removed in the NumPy 2.0 release”: "
         "change `np.Inf` to `np.inf` in `widget/more.py` and `widget/core.py`, or `pip install 'numpy<2'`"
     )
 

@@ -71,7 +71,7 @@ def test_a_moment_that_passed_is_told_when_it_came_again_and_only_with_what_to_d
     first = run(RESET, INSTALLED)
     assert learnt(first) == []
     lesson = one(first, run(RESET, INSTALLED, name="run-2"))
-    assert lesson.summary == "widget: `npm ci` fails now and then (“npm error code ECONNRESET”): run it again"
+    assert lesson.summary == "`npm ci` fails now and then (“npm error code ECONNRESET”): run it again"
     assert lesson.rule.endswith("THEN run it again before anything else")
     assert learnt(first, run(RESET, name="run-2")) == []
 

@@ -15,7 +15,7 @@ def test_what_brings_it_is_told() -> None:
             sh("jq . a.json", "{}"),
         )
     )
-    assert lesson.summary == "widget: `jq` is not found until it is installed: `apt-get install -y jq`"
+    assert lesson.summary == "`jq` is not found until it is installed: `apt-get install -y jq`"
 
 
 def test_leaving_it_out_is_told() -> None:
@@ -25,7 +25,7 @@ def test_leaving_it_out_is_told() -> None:
             sh("apt-get install -y jq", "Setting up jq"),
         )
     )
-    assert lesson.summary == "widget: `sudo` is not installed here: leave out `sudo`"
+    assert lesson.summary == "`sudo` is not installed here: leave out `sudo`"
 
 
 def test_a_bare_fact_is_told_when_two_runs_met_it_and_weighs_little() -> None:

@@ -14,7 +14,7 @@ def test_where_the_file_is_is_told() -> None:
     assert learnt(run(*calls)) == [], "a guess of one run is its own"
     lesson = one(run(*calls), run(*calls, name="run-2"))
     assert lesson.summary == (
-        "widget: `crates/pilot/src/ticket.rs` does not exist: it is `crates/tickets/src/ticket.rs`"
+        "`crates/pilot/src/ticket.rs` does not exist: it is `crates/tickets/src/ticket.rs`"
     )
 
 

@@ -20,7 +20,7 @@ def test_three_missing_modules_are_one_lesson() -> None:
     lesson = one(run(*SIBLINGS))
     assert lesson.key == "acme/widget|missing_module:python"
     assert lesson.summary == (
-        "widget: `numpy`, `pytz` and `scipy` are not installed: `pip install numpy pytz scipy pandas`"
+        "`numpy`, `pytz` and `scipy` are not installed: `pip install numpy pytz scipy pandas`"
     )
     assert lesson.rule.startswith("IF ")
     assert " THEN run `pip install" in lesson.rule
@@ -51,7 +51,7 @@ def test_the_project_itself_is_installed_in_place() -> None:
             sh("python -m pytest", "3 passed in 0.1s"),
         )
     )
-    assert lesson.summary == "widget itself and `pytest` are not installed: `pip install -e . pytest`"
+    assert lesson.summary == "the project itself and `pytest` are not installed: `pip install -e . pytest`"
 
 
 def test_the_projects_own_command_is_missing_for_the_same_reason() -> None:
@@ -101,7 +101,7 @@ def test_an_install_that_brings_a_broken_module_is_no_remedy() -> None:
 def test_without_an_install_that_helped_no_command_is_guessed() -> None:
     lesson = one(run(sh("python use.py", no_module("numpy"), 1), sh("python other.py", "done")))
     assert lesson.rule == ""
-    assert lesson.summary == "widget: “numpy” is not installed"
+    assert lesson.summary == "“numpy” is not installed"
 
 
 def _no_node_module(name: str) -> str:
@@ -116,7 +116,7 @@ def test_installing_what_the_project_lists_needs_no_names() -> None:
             sh("node build.js", "built"),
         )
     )
-    assert lesson.summary == "widget: `lodash` is not installed: `npm install`"
+    assert lesson.summary == "`lodash` is not installed: `npm install`"
 
 
 def test_a_scoped_package_keeps_its_scope() -> None:
@@ -149,7 +149,7 @@ def test_what_belongs_to_a_newer_python_is_not_to_be_installed() -> None:
         )
     )
     assert lesson.summary == (
-        "widget: `tomllib` needs Python 3.11 or newer, and an older one runs here: "
+        "`tomllib` needs Python 3.11 or newer, and an older one runs here: "
         "use `python3.12 -m importer --check`"
     )
     assert lesson.remedies == ("python3.12 -m importer --check",)
@@ -171,7 +171,7 @@ def test_a_part_that_a_package_lacks_does_not_mean_that_the_package_is_missing()
         )
     )
     assert lesson.summary == (
-        "widget has no module `shop.utils`: change `shop.utils` to `shop.helpers` in `report/monthly.py`"
+        "there is no module `shop.utils` here: change `shop.utils` to `shop.helpers` in `report/monthly.py`"
     )
     guessed = sh("python -c 'import widget.core.sums'", no_module("widget.core.sums"), 1)
     assert learnt(run(guessed)) == []
@@ -185,13 +185,11 @@ def test_a_part_that_is_installed_by_itself_is_told_with_what_brings_it() -> Non
             sh("python use.py", "done"),
         )
     )
-    assert lesson.summary == "widget: `google.protobuf` is not installed: `pip install protobuf`"
+    assert lesson.summary == "`google.protobuf` is not installed: `pip install protobuf`"
 
 
 def test_what_this_python_was_built_without_is_told_when_two_tasks_missed_it() -> None:
     missing = sh("python use.py", no_module("tkinter"), 1)
     first, second = run(missing, task="Draw a"), run(missing, name="run-2", task="Draw b")
     assert learnt(first) == []
-    assert one(first, second).summary == (
-        "widget: `tkinter` is part of Python, but the one that runs here lacks it"
-    )
+    assert one(first, second).summary == ("`tkinter` is part of Python, but the one that runs here lacks it")

@@ -22,9 +22,7 @@ def test_a_failure_before_any_change_in_two_tasks_is_not_yours() -> None:
     first, second = run(OLD_TEST, CHANGE, task="Add a"), run(OLD_TEST, CHANGE, name="run-2", task="Add b")
     assert learnt(first) == []
     lesson = one(first, second)
-    assert lesson.summary.startswith(
-        "widget: tests under `test/cli` fail before any change (“TypeError: CliRunner"
-    )
+    assert lesson.summary.startswith("tests under `test/cli` fail before any change (“TypeError: CliRunner")
     assert lesson.summary.endswith("not your bug")
 
 

@@ -60,7 +60,7 @@ def test_a_step_that_helped_with_several_objects_names_none_of_them(check: str) 
         for name in ("alder", "basalt")
     ]  # fmt: skip
     summary = one(*runs).summary
-    assert summary.startswith(f"widget: `{check} <name>` fails")
+    assert summary.startswith(f"`{check} <name>` fails")
     assert summary.endswith(": run `make index` first")
 
 

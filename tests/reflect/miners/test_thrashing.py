@@ -13,7 +13,7 @@ def _struggle() -> list[Call]:
 
 def test_two_runs_that_put_the_same_file_back_are_told() -> None:
     lesson = one(run(*_struggle()), run(*_struggle(), name="run-2"))
-    assert lesson.summary.startswith("widget: 2 runs edited `src/core.py` over and over")
+    assert lesson.summary.startswith("2 runs edited `src/core.py` over and over")
 
 
 def test_one_run_may_just_have_had_a_hard_task() -> None:

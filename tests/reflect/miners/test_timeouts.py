@@ -9,7 +9,7 @@ SLOW = sh("npm run e2e", "", 124, duration_s=120.0)
 
 def test_what_was_run_instead_is_named() -> None:
     lesson = one(run(SLOW, sh("npm run e2e -- --shard=1/4", "ok")))
-    assert lesson.summary.startswith("widget: `npm run e2e` timed out after 120 s: ")
+    assert lesson.summary.startswith("`npm run e2e` timed out after 120 s: ")
     assert "--shard=1/4" in lesson.summary
 
 

@@ -106,9 +106,9 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             # Two programs that each failed once may have failed by chance.
             error = error if not names or case.runs >= _MANY else ""
             called = f"{format_list([code(name) for name in names], most=_MOST_CALLS)} fail"
-            text = f"{material.name}: {called if names else f'{case.shown_command} fails'}: “{error}”"
+            text = f"{called if names else f'{case.shown_command} fails'}: “{error}”"
             if len(text) > LONGEST_SUMMARY:
-                text = f"{material.name}: {code(case.first.act.purpose)} fails: “{error}”"
+                text = f"{code(case.first.act.purpose)} fails: “{error}”"
             if error:
                 yield make_candidate(material, case, text, words=_tag_words(case))
 
@@ -128,7 +128,7 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
         found = make_candidate(
             material,
             case,
-            f"{material.name}: {problem} ({signature.error}): {action}",
+            f"{problem} ({signature.error}): {action}",
             rule=format_rule(problem, action),
             words=(signature.program, "network"),
         )
@@ -136,12 +136,12 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
         return
     # Tests and installs can be run without their server in another way; what sends something cannot.
     action = "" if act.is_test or act.installs else "leave it to the user"
-    problem = f"{material.name}: {command} has not reached its server in any run ({signature.error})"
+    problem = f"{command} has not reached its server in any run ({signature.error})"
     yield make_candidate(
         material,
         case,
         f"{problem}: {action}" if action else problem,
-        rule=format_rule(f"{command} is to be run in {material.name}", action) if action else "",
+        rule=format_rule(f"{command} is to be run", action) if action else "",
         words=(signature.program, "network"),
         is_answer=True,
     )
@@ -189,7 +189,7 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
             yield make_candidate(
                 material,
                 case,
-                f"{material.name}: the sandbox blocks {called}: {action}",
+                f"the sandbox blocks {called}: {action}",
                 rule=format_rule(f"the sandbox blocks {called}", action),
                 remedies=(outside.text,),
                 words=("sandbox",),
@@ -239,8 +239,8 @@ def mine_timeouts(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            f"{material.name}: {command} {ended}{took}" + (f": {action}" if action else ""),
-            rule=format_rule(f"{command} is to be run in {material.name}", action) if action else "",
+            f"{command} {ended}{took}" + (f": {action}" if action else ""),
+            rule=format_rule(f"{command} is to be run", action) if action else "",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
             words=("timeout", act.purpose),
@@ -255,11 +255,9 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             continue
         if case.key.endswith(_PATCH):
             tool, action = "patch", remedy.text if remedy else ""
-            summary = (
-                f"{material.name}: patches written by hand often do not apply ({failure.signature.error})"
-            )
+            summary = f"patches written by hand often do not apply ({failure.signature.error})"
             summary += f": what worked was {action}" if action else ""
-            rule = (f"a file of {material.name} is to be changed", f"no patches written by hand: {action}")
+            rule = ("a file is to be changed", f"no patches written by hand: {action}")
         else:
             tool = act.event.tool or failure.signature.program
             unknown = (f"an edit (“{quote_error(case.line, 70)}”)", remedy.text if remedy else "")
@@ -301,7 +299,7 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         act, remedy, offer = case.first.act, case.best_remedy(), case.offer
         line = case.failing_example(remedy)[1]
         what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
-        problem = f"{material.name}: {what} {'keeps failing' if act.steps else 'refuses a call'}"
+        problem = f"{what} {'keeps failing' if act.steps else 'refuses a call'}"
         error = quote_error(line, 120 if remedy else min(160, LONGEST_SUMMARY - len(f"{problem}: “”")))
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         # A server that is down now says nothing about the next run, nor does a message about another thing

@@ -457,7 +457,7 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
     return make_candidate(
         material,
         case,
-        fit_summary([f"{material.name}: {name} fails" for name in (command, purpose)], line, action),
+        fit_summary([f"{name} fails" for name in (command, purpose)], line, action),
         rule=format_rule(condition, action),
         # What a message offers is told as that; it is no remedy until a run has shown it.
         remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
@@ -475,12 +475,12 @@ def _lesson_of_calls(
         lists = [f"words that {code(case.first.failure.signature.program)} takes for a pattern"]
     line = case.failing_example(remedy)[1]
     others = " or other errors" if remedy in case.varying else ""
-    problems = [f"{material.name}: {those} fail" for those in lists]
+    problems = [f"{those} fail" for those in lists]
     return make_candidate(
         material,
         case,
         fit_summary(problems, line, action, others=others),
-        rule=format_rule(f"{lists[-1]} fail in {material.name}", action),
+        rule=format_rule(f"{lists[-1]} fail", action),
         remedies=(remedy.text,) if remedy.way is not RemedyKind.SAID else (),
         words=(*names[:_MOST_CALLS], case.first.failure.subject),
     )

@@ -92,17 +92,16 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, step, describe_remedy(case, step))
             continue
         names = (_name_of(module, is_typed=bool(command)) for module in needed[:_MOST_MODULES])
-        things = [*[f"{material.name} itself"] * bool(own), *filter(None, names)]
+        things = [*["the project itself"] * bool(own), *filter(None, names)]
         if not things:
             continue
         are = "is" if len(things) == 1 else "are"
         missing = f"{format_list(things, most=_MOST_MODULES)} {are} not installed"
-        where = "" if own else f"{material.name}: "
-        start = f"starting to run code or tests of {material.name}"
+        start = "starting to run code or tests"
         yield make_candidate(
             material,
             case,
-            f"{where}{missing}: {code(command)}" if command else f"{where}{missing}",
+            f"{missing}: {code(command)}" if command else missing,
             rule=format_rule(start, f"run {code(command)} first") if command else "",
             remedies=(command,) if command else (),
             category=Category.INFRA,
@@ -130,19 +129,19 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
     module = case.first.failure.subject
     remedy = case.best_remedy()
     done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
-    lacks = f"{material.name} has no module {code(module)}"
+    lacks = f"there is no module {code(module)} here"
     if is_standard(module):
         known = "is part of Python, but the one that runs here lacks it"
         if version := version_added(module):
             known = f"needs Python {version} or newer, and an older one runs here"
         elif version := version_removed(module):
             known = f"was removed in Python {version}"
-        lacks = f"{material.name}: {code(module)} {known}"
+        lacks = f"{code(module)} {known}"
     return make_candidate(
         material,
         case,
         f"{lacks}: {done}" if done else lacks,
-        rule=format_rule(f"{code(module)} is not found in {material.name}", done) if done else "",
+        rule=format_rule(f"{code(module)} is not found", done) if done else "",
         remedies=(remedy.text,) if remedy else (),
         category=Category.INFRA if is_standard(module) else Category.HEURISTIC,
         words=("python" if is_standard(module) else "import", module),
@@ -208,13 +207,13 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
         if not (missing := _name_of(subject, is_typed=is_typed)):
             continue
         if remedy is None:
-            summary, offer = f"{missing} is not installed where {material.name} runs", case.offer
+            summary, offer = f"{missing} is not installed here", case.offer
             said = describe_offer(offer) if offer else ""
             yield make_candidate(
                 material,
                 case,
                 f"{summary}: {said}" if said else summary,
-                rule=format_rule(f"{missing} is needed in {material.name}", said) if said else "",
+                rule=format_rule(f"{missing} is needed", said) if said else "",
                 category=Category.INFRA,
             )
             continue
@@ -223,10 +222,8 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            f"{material.name}: {missing} {lacks}: {done}",
-            rule=format_rule(
-                f"{missing} is needed in {material.name}", f"run {done} first" if is_install else done
-            ),
+            f"{missing} {lacks}: {done}",
+            rule=format_rule(f"{missing} is needed", f"run {done} first" if is_install else done),
             remedies=(remedy.text,),
             category=Category.INFRA,
             words=(subject,),
@@ -242,7 +239,7 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
             yield make_candidate(
                 material,
                 case,
-                f"{material.name}: {code(remedy.instead)} does not exist: it is {code(remedy.text)}",
+                f"{code(remedy.instead)} does not exist: it is {code(remedy.text)}",
                 rule=format_rule(f"{code(remedy.instead)} is looked for", f"open {code(remedy.text)}"),
                 remedies=(remedy.text,),
                 category=Category.HEURISTIC,
@@ -263,7 +260,7 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
         path = relative_path(case.first.failure.subject)
         named = _name_of(path, is_typed=_is_typed(material, subject)) if subject and is_of_project else ""
         if case.runs > 1 and named and not is_found:
-            summary = f"{material.name}: there is no file or folder {named}"
+            summary = f"there is no file or folder {named}"
             yield make_candidate(material, case, summary, category=Category.HEURISTIC)
 
 
@@ -296,7 +293,7 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         if remedy or pin:
             # The first sentence is enough, without the class of the error.
             error = re.sub(r"^\w*(?:Error|Exception|Conflict): ", "", error).split(". ", 1)[0]
-        problem = f"{material.name} fails{at_import}{when}: “{error}”" + (f" ({cause})" if cause else "")
+        problem = f"the project fails{at_import}{when}: “{error}”" + (f" ({cause})" if cause else "")
         done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
         addition = ""
         if pin and pin.split()[-1].strip("'") not in done:
@@ -309,7 +306,7 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
             material,
             case,
             f"{problem}: {done}" if done else problem,
-            rule=format_rule(f"{material.name} fails with “{error}”", done) if done else "",
+            rule=format_rule(f"the project fails with “{error}”", done) if done else "",
             remedies=tuple(filter(None, (remedy.text if remedy else "", pin))),
             category=Category.INFRA,
             words=("version", failure.subject.split(".")[0]),

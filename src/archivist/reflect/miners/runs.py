@@ -123,10 +123,8 @@ def mine_thrashing(material: Material) -> Iterator[Candidate]:
         action = "read it whole and plan the change before the first edit"
         yield Candidate(
             key=f"{material.project}|thrashing:{file}",
-            summary=clip_words(
-                f"{material.name}: {runs} runs edited {code(file)} over and over and put it back: {action}"
-            ),
-            rule=format_rule(f"{code(file)} of {material.name} is to be changed", action),
+            summary=clip_words(f"{runs} runs edited {code(file)} over and over and put it back: {action}"),
+            rule=format_rule(f"{code(file)} is to be changed", action),
             type=LessonType.ANTI_PATTERN,
             category=Category.ANTI_PATTERN,
             repo=material.project,
@@ -153,7 +151,7 @@ def mine_undone(material: Material) -> Iterator[Candidate]:
         yield Candidate(
             key=f"{material.project}|undone:{undone.file}:{undone.words}",
             summary=clip_words(
-                f"{material.name}: {failed}: {code(check.purpose)} failed{error}, and it was undone{better}",
+                f"{failed}: {code(check.purpose)} failed{error}, and it was undone{better}",
                 _LONGEST_UNDONE,
             ),
             rule=format_rule(f"{code(undone.file)} is to be changed", instead[-1]) if instead else "",
@@ -193,9 +191,7 @@ def mine_outliers(material: Material) -> Iterator[Candidate]:
     error = quote_error(worst.line, 70)
     yield Candidate(
         key=f"{material.project}|outlier:{worst.key.split('|', 1)[1]}",
-        summary=clip_words(
-            f"{material.name}: a run took {excess}; {worst.cost} of its {calls} calls went into “{error}”"
-        ),
+        summary=clip_words(f"a run took {excess}; {worst.cost} of its {calls} calls went into “{error}”"),
         repo=material.project,
         tags=tags("cost", "outlier"),
         importance=_OUTLIER_IMPORTANCE,

@@ -69,8 +69,8 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            f"{material.name}: {problem}: {action}",
-            rule=format_rule(f"{name} is to be run in {material.name}", action) if remedy else "",
+            f"{problem}: {action}",
+            rule=format_rule(f"{name} is to be run", action) if remedy else "",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TEST_STRATEGY,
             words=("checks", check),
@@ -100,7 +100,7 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
         found = make_candidate(
             material,
             case,
-            f"{material.name}: {command} {outcome}: run it again",
+            f"{command} {outcome}: run it again",
             rule=format_rule(f"{command} fails with “{error}”", reaction),
             category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
             words=("flaky", act.purpose),
@@ -150,10 +150,8 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            f"{material.name}: {what} {since}{because}: {verdict}",
-            rule=format_rule(
-                f"{what} in {material.name}{because}", "do not look for the cause in your change"
-            ),
+            f"{what} {since}{because}: {verdict}",
+            rule=format_rule(f"{what}{because}", "do not look for the cause in your change"),
             remedies=(remedy.text,) if remedy else (),
             category=Category.TEST_STRATEGY,
             words=("tests", "not-your-bug", failure.subject),

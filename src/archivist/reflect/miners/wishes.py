@@ -217,7 +217,7 @@ def make_wish(material: Material, event: Event, wish: str, *, is_standing: bool)
     return Candidate(
         key=f"{material.project}|wish:{name}",
         summary=clip_words(f"The user's wish: {wish}"),
-        rule=format_rule(f"working on {material.name}", wish),
+        rule=format_rule("working on this project", wish),
         type=LessonType.PREFERENCE,
         repo=material.project,
         tags=tags("preference"),
