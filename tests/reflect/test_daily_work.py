@@ -209,3 +209,13 @@ def test_what_helps_with_any_refused_word_is_told_beside_another_one(bank: Bank)
     for command in ("git ls-remote origin heads/*", ""):
         told = bank.briefs.heal("zsh:1: no matches found: heads/*", command=command, repo="shop").text
         assert "put such words in quotes" in told
+
+
+@pytest.mark.req("A10")
+def test_each_missing_program_counts_its_own_runs(bank: Bank) -> None:
+    missing = {"fd": (0, 1), "python": (2, 3, 4), "jq": (5, 6)}
+    for program, numbers in missing.items():
+        for number in numbers:
+            _learn(bank, number, [_call(f"{program} --version", 127, f"zsh:1: command not found: {program}")])
+    counted = {lesson.summary: lesson.frequency for lesson in _lessons(bank)}
+    assert counted == {f"`{name}` is not installed here": len(runs) for name, runs in missing.items()}

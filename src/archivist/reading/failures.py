@@ -90,6 +90,7 @@ _PATCHERS = ("patch", "git apply", "git am")
 _FRAMEWORK_SCRIPTS = frozenset(("manage.py", "setup.py"))
 _INLINE = ("<string>", "<stdin>")
 # Failures whose message is the same for every resource; the key needs the resource too.
+_KINDS = frozenset(map(str, FailureKind))
 _ABOUT_RESOURCES = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
 _USAGE_LINE = lazy_pattern(r"(?im)^\s{0,8}usage:[ \t]{1,4}([^\n]{1,200})")
 _INSTALLED = lazy_pattern(
@@ -382,13 +383,13 @@ def failure_key(failure: Failure) -> str:
 
 
 def have_different_subjects(first: str, second: str) -> bool:
-    """Say whether two keys name different resources, or only one names any: then they are not the same.
+    """Say whether two keys are of two failures: of one kind with other words, or about other resources.
 
-    Two words that a program refuses are two lessons, however alike they are spelt.
+    A key holds what makes a failure the same. Two programs that are not installed are told in nearly the same
+    words, and so are two tests of one name in other suites.
     """
-    refusal = f"|{FailureKind.USAGE}:"
-    if refusal in first and refusal in second:
+    kinds = [key.partition("|")[2].partition(":")[0] for key in (first, second)]
+    if kinds[0] == kinds[1] and kinds[0] in _KINDS:
         return first != second
-    kind, mark, resource = first.partition(f" {ABOUT}")
-    other_kind, other_mark, other = second.partition(f" {ABOUT}")
-    return resource != other if mark and other_mark else mark != other_mark and kind == other_kind
+    resource, other = (key.partition(f" {ABOUT}")[2] for key in (first, second))
+    return bool(resource and other) and resource != other

@@ -60,4 +60,4 @@ def test_what_two_runs_did_instead_is_told_to_a_run_that_did_nothing_about_it() 
 
     fetched = sh("python3 tools/fetch.py --json", "{}")
     told = learnt(failing("run-1", fetched), failing("run-2", fetched), failing("run-3"))
-    assert [each.summary for each in told] == ["widget: `python` is not installed here: use `python3`"]
+    assert [each.summary for each in told] == ["`python` is not installed here: use `python3`"]
