@@ -61,3 +61,13 @@ def test_what_two_runs_did_instead_is_told_to_a_run_that_did_nothing_about_it() 
     fetched = sh("python3 tools/fetch.py --json", "{}")
     told = learnt(failing("run-1", fetched), failing("run-2", fetched), failing("run-3"))
     assert [each.summary for each in told] == ["`python` is not installed here: use `python3`"]
+
+
+def test_a_launcher_that_names_the_command_twice_is_told_with_both() -> None:
+    lesson = one(
+        run(
+            sh("hk check --all", "zsh: command not found: hk", 127),
+            sh("mise x hk -- hk check --all", "all checks passed"),
+        )
+    )
+    assert lesson.summary == "`hk` is not installed here: use `mise x hk -- hk`"

@@ -185,12 +185,17 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
 
 
 def _without_arguments(case: Case) -> Remedy | None:
-    """Return the best remedy; where it runs the missing command through another, only up to its name."""
+    """Return the best remedy; where it runs the missing command through another, only up to its name.
+
+    `mise x hk -- hk` names it twice: without the second the call runs nothing.
+    """
     remedy, name = case.best_remedy(), case.first.failure.subject
     words = remedy.text.split() if remedy and remedy.way is RemedyKind.COMMAND else []
-    if remedy is None or name not in words[1:]:
+    places = [place for place, word in enumerate(words) if word == name and place]
+    if remedy is None or not places:
         return remedy
-    return remedy._replace(text=" ".join(words[: words.index(name, 1) + 1]))
+    is_named_twice = len(places) > 1 and words[places[1] - 1] == "--"
+    return remedy._replace(text=" ".join(words[: places[is_named_twice] + 1]))
 
 
 def mine_missing_commands(material: Material) -> Iterator[Candidate]:
