@@ -105,7 +105,10 @@ class ToolCall:
     @cached_property
     def display_text(self) -> str:
         """Return the command as it was called if another run can read it, else in general terms."""
-        whole = mask_command(self.event.text.strip()) if self.steps else ""
+        called = self.event.text.strip()
+        # Two lines written as one would be another command.
+        is_one_line = "\n" not in called.replace("\\\n", " ")
+        whole = mask_command(called) if self.steps and is_one_line else ""
         return whole if is_informative(whole) else mask_command(self.text)
 
     @property
