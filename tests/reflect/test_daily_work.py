@@ -129,6 +129,19 @@ def test_what_a_folder_of_leftovers_lacks_the_project_does_not_lack(bank: Bank) 
     assert "module not found" not in _brief(bank)
 
 
+@pytest.mark.req("N1")
+def test_a_folder_of_leftovers_that_the_checks_look_at_is_told(bank: Bank) -> None:
+    missing = "error: Cannot find module 'cheerio' from '/home/x/shop/tmp/clones/a-{0}/a.test.ts'"
+    for number, command in enumerate(("bun run test", 'git commit -m "Add a page"', "bun run test")):
+        _learn(bank, number, [_call(command, 1, missing.format(number))])
+    (told,) = (lesson.summary for lesson in _lessons(bank))
+    assert told == (
+        "`bun run test` and `git commit` fail on files below `tmp/clones/`: they were left there and are not"
+        " your bug: ask before you delete them"
+    )
+    assert told in _brief(bank)
+
+
 @pytest.mark.req("N1", "F6")
 def test_ageing_does_not_change_in_how_many_runs_something_was_seen(bank: Bank) -> None:
     refused = [

@@ -572,10 +572,14 @@ def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
 def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     """Leave out what a lesson tells or says to fail, and commands that every run finds without being told.
 
-    Where nothing else is known, those are what can be told.
+    Where nothing else is known, those are what can be told. A lesson on how to test names a right command.
     """
-    said = " ".join(f"{each.lesson.summary} {each.lesson.rule}" for each in chosen)
-    works = [each for each in habits.works if each.errors or f"`{each.command}`" not in said]
+    words = {each.name: f"{each.lesson.summary} {each.lesson.rule}" for each in chosen}
+    said = " ".join(words.values())
+    failing = " ".join(
+        words[each.name] for each in chosen if each.lesson.category is not Category.TEST_STRATEGY
+    )
+    works = [each for each in habits.works if each.errors or f"`{each.command}`" not in failing]
     telling = [each for each in works if each.errors or not each.is_plain]
     if chosen or telling or habits.fails:
         works = telling

@@ -43,6 +43,7 @@ class FailureKind(StrEnum):
     CRASH = "crash"
     PROVIDER = "provider"
     CHECK = "check"
+    LEFTOVER = "leftover"
     REMEDY = "remedy"
     OTHER = "other"
 

@@ -101,7 +101,8 @@ _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
 # An import by a path is of the project's own code.
 # The file that asks for a missing module, in a folder of the project that holds nothing of its own.
 _ASKED_IN_SCRATCH = lazy_pattern(
-    r"\b(?:from|in|required by|imported by):? ['\"]?(?:[^\s'\"]{1,300}/)?\.?(?:tmp|temp|cache)/[^\s'\"]"
+    r"\b(?:from|in|required by|imported by):? ['\"]?(?:[^\s'\"]{1,300}/)?"
+    r"(?P<folder>\.?(?:tmp|temp|cache)/(?:[a-z_]{2,20}/)?)[^\s'\"]"
 )
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
@@ -304,7 +305,7 @@ def _is_expected(
     failure = act.failure
     if failure is None:
         return False
-    if _is_of_scratch(failure):
+    if scratch_folder(failure):
         return True
     if failure.kind in _NAMING_KINDS:
         # A test that is written first fails on code that does not exist yet.
@@ -315,9 +316,14 @@ def _is_expected(
     return failure.kind in _ASKED_KINDS and is_help(act.event.text)
 
 
-def _is_of_scratch(failure: Failure) -> bool:
-    """Say whether a file that a tool left in the project lacks a module: the project does not."""
-    return failure.kind in (K.MISSING_MODULE, K.IMPORT_ERROR) and bool(_ASKED_IN_SCRATCH.search(failure.line))
+def scratch_folder(failure: Failure) -> str:
+    """Return the folder of a file that a tool left in the project and that lacks a module; else nothing.
+
+    The project does not lack it.
+    """
+    is_missing = failure.kind in (K.MISSING_MODULE, K.IMPORT_ERROR)
+    found = _ASKED_IN_SCRATCH.search(failure.line) if is_missing else None
+    return found["folder"] if found else ""
 
 
 def _is_there(calls: Sequence[ToolCall], failed: ToolCall, name: str) -> bool:
@@ -353,9 +359,13 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
     found: list[ObservedFailure] = []
     for act in calls:
         failure = act.failure
-        if failure is None or failure.kind not in _FINDINGS or _is_of_scratch(failure):
+        if failure is None or failure.kind not in _FINDINGS:
             continue
         if not (step := _failing_check(act, failure)):
+            continue
+        if folder := scratch_folder(failure):
+            left = failure._replace(kind=K.LEFTOVER, subject=folder)
+            found.append(ObservedFailure(act=act, failure=left, key=f"{project}|{K.LEFTOVER}:{folder}"))
             continue
         cure = find_cure(calls, act.at)
         steps = split_steps(cure.remedy) if cure and cure.remedy.way is RemedyKind.STEP else []

@@ -27,6 +27,7 @@ MINERS: tuple[Miner, ...] = (
     missing.mine_missing_commands,
     missing.mine_environment,
     commands.mine_prompts,
+    testing.mine_leftovers,
     testing.mine_flaky,
     commands.mine_timeouts,
     commands.mine_failed_edits,

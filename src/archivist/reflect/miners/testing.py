@@ -77,6 +77,27 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         )
 
 
+def mine_leftovers(material: Material) -> Iterator[Candidate]:
+    """Say which folder holds what tools left there, where the project's checks look at it, too."""
+    for case in material.of_kind(FailureKind.LEFTOVER):
+        folder = case.first.failure.subject
+        if case.runs < 2 or not is_plain_name(folder.rstrip("/")):
+            continue
+        names = case.calls[None] or (case.first.act.purpose,)
+        called = format_list([code(name) for name in names], most=2)
+        problem = f"{called} {'fail' if names[1:] else 'fails'} on files below {code(folder)}"
+        verdict = "they were left there and are not your bug: ask before you delete them"
+        yield make_candidate(
+            material,
+            case,
+            f"{problem}: {verdict}",
+            rule=format_rule(problem, "do not look for the cause in your change"),
+            category=Category.TEST_STRATEGY,
+            words=("checks", "not-your-bug"),
+            is_answer=True,
+        )
+
+
 def mine_flaky(material: Material) -> Iterator[Candidate]:
     """Say which call failed and succeeded with nothing done in between. Except for tests, once is chance."""
     for case in material.cases:

@@ -194,9 +194,9 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
     asked = select_requests(latest)
     runs = tuple({run for _, runs in asked for run in runs})
     if this in runs:
+        # Without the number of all runs: until a run asks again, nobody would count them anew.
         counts = [
-            f"{words} ({'at the end of ' if is_asked_at_end(latest, words, runs) else ''}{len(runs)} of"
-            f" {len(latest)} runs)"
+            f"{words} ({'at the end of' if is_asked_at_end(latest, words, runs) else 'in'} {len(runs)} runs)"
             for words, runs in asked
         ]
         lesson = make_wish(material, made[0][0], "; ".join(words for words, _ in asked), is_standing=False)
