@@ -80,3 +80,9 @@ def test_a_long_message_is_cut_inside_of_its_quotation() -> None:
     summary = one(run(call), run(call, name="run-2")).summary
     assert "keeps failing" in summary
     assert summary.endswith("…”")
+
+
+def test_a_line_of_a_file_that_the_call_showed_is_no_message() -> None:
+    shown = "# Skill\n- Error: require an authenticated session\nLogged in to example.com as dev"
+    calls = sh("sed -n 1,40p skills/pr.md; forge auth status", shown, 1), sh("ls", "a")
+    assert learnt(run(*calls), run(*calls, name="run-2"), run(*calls, name="run-3")) == []

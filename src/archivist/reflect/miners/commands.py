@@ -9,6 +9,7 @@ from rapidfuzz.distance.OSA import distance
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
+from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_display_step
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
@@ -96,8 +97,7 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             is_unclear = (
                 _CHAIN.search(case.command)
                 or (case.kind is K.USAGE and "<name>" in case.line)
-                # The message may be a line of a file that the same call showed.
-                or any(is_display_step(step) and not step.is_filter for step in case.first.act.steps)
+                or _shows_files(case.first.act)
             )
             error = "" if is_unclear else quote_error(case.line, 80)
             error = error if says_more(error, case.first.act.purpose) else ""
@@ -111,6 +111,11 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
                 text = f"{code(case.first.act.purpose)} fails: “{error}”"
             if error:
                 yield make_candidate(material, case, text, words=_tag_words(case))
+
+
+def _shows_files(act: ToolCall) -> bool:
+    """Say whether a call also showed a file, of which its message may be a line."""
+    return any(is_display_step(step) and not step.is_filter for step in act.steps)
 
 
 def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
@@ -304,7 +309,7 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         # A server that is down now says nothing about the next run, nor does a message about another thing
         # in each run: that the call often fails is counted for the brief.
-        is_vague = (is_of_code and "<" in error) or not says_more(error, act.purpose)
+        is_vague = (is_of_code and "<" in error) or not says_more(error, act.purpose) or _shows_files(act)
         if not done and (is_vague or _OUTAGE.search(line)):
             continue
         yield make_candidate(
