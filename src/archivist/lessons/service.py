@@ -592,17 +592,16 @@ class Lessons(BankService):
         """Approve a lesson as it is worded; only a person may.
 
         `version` is that of the words that the person read: if they were changed, nothing is approved.
-        Quarantined words, and an agent's that it has changed, are approved only by their version. What the
-        lesson asks to replace is superseded, except what a person said.
+        Quarantined words, and an agent's that it has changed, are approved only by their version; how often
+        somebody else met it is not approved. What it replaces is superseded, except what a person said.
         """
         with self._bank.transaction() as writer:
             lesson = find_lesson(writer, name)
             if self._bank.actor.kind is not ActorKind.HUMAN:
                 self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
             if lesson.status.is_retired:
-                raise StateError(
-                    f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}"
-                )
+                undo = f"archivist undo {lesson.short_id}"
+                raise StateError(f"lesson {name!r} is {lesson.status}", hint=undo)
             if lesson.confirmed:
                 return lesson
             if version and version != lesson_version(lesson):
@@ -618,7 +617,6 @@ class Lessons(BankService):
             stay = [other.id for other in others if is_of_person(other)]
             extra = {name: value for name, value in lesson.extra.items() if name != SUPERSEDES}
             extra |= {SUPERSEDES: stay} if stay else {}
-            # The words are approved; how often somebody else met them is not.
             runs = lesson.runs[:1] if lesson.is_waiting else lesson.runs
             approved = self._settle(replace(lesson, confirmed=True, extra=extra, runs=runs))
             writer.put(approved, "approve")

@@ -19,6 +19,14 @@ _NO_CAUSE = re.compile(
     r"|lint|asked|left out|stashed)\b",
     re.IGNORECASE,
 )
+# A sentence in which somebody says what was learnt.
+STATED = re.compile(
+    r"\b(?:(?<![\d,] )lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)"
+    r"|turn(?:s|ed)? out|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:"
+    r"|next time|pattern:|insight:|traced (?:it )?(?:back )?to"
+    r"|found (?:out )?why|(?:was|is) caused by|all along)",
+    re.IGNORECASE,
+)
 # A longer sentence is a list of changes.
 _LEAST_WORDS, _MOST_CHARACTERS = 3, 220
 

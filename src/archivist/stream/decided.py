@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from archivist.reading.similarity import Likeness, Statement, compare
 from archivist.records import Entry, EntryType
-from archivist.stream.causes import find_cause
+from archivist.stream.causes import STATED, find_cause
 from archivist.stream.insight_text import (
     Insight,
     by_issue,
@@ -20,25 +20,17 @@ from archivist.stream.insight_text import (
     shorten,
     unique_entries,
 )
-from archivist.stream.obstacles import Words, read_reports, split_sentences, words_of
-from archivist.stream.timelines import RULE
+from archivist.stream.obstacles import read_reports, split_sentences, words_of
+from archivist.stream.timelines import stems_of
 
 _MOST_STATED = 3
 _MOST_DECIDED = 2
 _COMPARED_DECISIONS = 20
 _SHOWN = 3
-# A lone decision of this importance is told with what led to it; from the second on by itself.
-_WEIGHTY, _WEIGHTIEST = 7, 8
+# A lone decision is told where hardly anything else in the stream weighs as much.
+_WEIGHTIEST, _FEW_WEIGHTY = 9, 3
 # Of a lesson that an entry does not name as one, but that its cause shows.
 _LEAST_MENDED = 7
-# A sentence in which somebody says what was learnt.
-_STATED = re.compile(
-    r"\b(?:(?<![\d,] )lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)"
-    r"|turn(?:s|ed)? out|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:"
-    r"|next time|pattern:|insight:|traced (?:it )?(?:back )?to"
-    r"|found (?:out )?why|(?:was|is) caused by|all along)",
-    re.IGNORECASE,
-)
 _INSTEAD = re.compile(
     r"\b(?:instead|no longer|not any ?more|moves? to|without|replace[sd]?|dropped|drops|remove[sd]|reverted"
     r"|lifted|abandon(?:s|ed)|superseded?|withdrawn|obsolete|is gone|goal changes|changed to)\b",
@@ -59,6 +51,7 @@ _UNDONE = re.compile(
 )
 _DECIDED = re.compile(r"^deci(?:ded|sion):?\s+(?:that\s+)?", re.IGNORECASE)
 _FIGURE = re.compile(r"\d")
+_LABEL = re.compile(r"#\d+|\b[A-Z][A-Z0-9]+-\d+")
 
 
 class StatedLesson(NamedTuple):
@@ -72,10 +65,10 @@ def stated_lessons(entries: Sequence[Entry]) -> list[StatedLesson]:
     """Return the lessons that entries state in so many words, the most important first."""
     found: dict[str, StatedLesson] = {}
     for entry in sorted(entries, key=lambda entry: (-entry.importance, -entry.seq)):
-        said = [text for text in split_sentences(entry) if _STATED.search(text) and _says_why(text)]
+        said = [text for text in split_sentences(entry) if STATED.search(text) and _says_why(text)]
         if said:
             # An entry states one lesson: the sentence that is named as one.
-            best = max(dict.fromkeys(said), key=lambda text: _STATED.match(text) is not None)
+            best = max(dict.fromkeys(said), key=lambda text: STATED.match(text) is not None)
             found.setdefault(best, StatedLesson(best, entry))
         elif entry.importance >= _LEAST_MENDED and _is_explained(entry) and (why := find_cause(entry)):
             text = f"{entry.action.rstrip('.')}: {why}"
@@ -127,7 +120,10 @@ def decision_insights(entries: Sequence[Entry], new: Set[str], told: Collection[
     made = [entry for entry in entries if entry.type is EntryType.DECISION][-_COMPARED_DECISIONS:]
     themes: list[list[Entry]] = []
     for entry in made:
-        home = next((theme for theme in themes if any(_is_same_subject(entry, each) for each in theme)), None)
+        labels = {*labels_of(entry)}
+        same = (theme for theme in themes if any(labels & {*labels_of(each)} for each in theme))
+        near = (theme for theme in themes if any(_is_same_subject(entry, each) for each in theme))
+        home = next(same, None) or next(near, None)
         if home is None:
             themes.append(home := [])
         home.append(entry)
@@ -142,14 +138,14 @@ def decision_insights(entries: Sequence[Entry], new: Set[str], told: Collection[
 
 
 def _is_same_subject(later: Entry, earlier: Entry) -> bool:
-    if {*labels_of(later)} & {*labels_of(earlier)} or _is_replaced(earlier, later):
+    if _is_replaced(earlier, later):
         return True
     if _GOAL.search(later.action) and _GOAL.search(earlier.action):
         return True
-    return are_alike_enough(words_of(later.action), words_of(earlier.action))
+    return are_alike_enough(*(stems_of(_LABEL.sub(" ", each.action)) for each in (later, earlier)))
 
 
-def are_alike_enough(one: Words, other: Words) -> bool:
+def are_alike_enough(one: Collection[str], other: Collection[str]) -> bool:
     """Say whether two texts share two words that say what they are about."""
     shared = {*one} & {*other}
     return len(shared) > 1 and 3 * len(shared) >= min(len(one), len(other))
@@ -166,6 +162,12 @@ def _is_replaced(earlier: Entry, later: Entry) -> bool:
     return is_alike and _INSTEAD.search(later.action) is not None
 
 
+def _have_one_object(earlier: Entry, later: Entry) -> bool:
+    """Say whether two decisions of one theme are about the same thing: then the later one holds."""
+    shared = stems_of(_LABEL.sub(" ", earlier.action)) & stems_of(_LABEL.sub(" ", later.action))
+    return len(shared) > (0 if {*labels_of(earlier)} & {*labels_of(later)} else 1)
+
+
 def _is_new_goal(entry: Entry) -> bool:
     goal = _GOAL.search(entry.action)
     return goal is not None and _CHANGED.search(entry.action[: goal.end() + 20]) is not None
@@ -175,16 +177,22 @@ def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight 
     """Return the decisions of one theme; None for a lone one that nothing led to and nothing followed."""
     last = theme[-1]
     pairs = ((earlier, later) for at, later in enumerate(theme) for earlier in theme[:at])
-    replaced = {earlier.id: later for earlier, later in pairs if _is_replaced(earlier, later)}
+    replaced = {
+        earlier.id: later
+        for earlier, later in pairs
+        if _is_replaced(earlier, later) or _have_one_object(earlier, later)
+    }
     for entry in theme:
         undone = (each for each in entries if each.seq > entry.seq and each not in theme)
         later = next((each for each in undone if _is_undone(entry, each)), None)
         replaced |= {entry.id: later} if later else {}
     hold = [entry for entry in theme if entry.id not in replaced]
     before, after = _entries_around(last, [entry for entry in entries if entry not in theme])
-    is_rule = any(RULE.match(sentence) for sentence in split_sentences(last))
-    is_weighty = last.importance >= _WEIGHTIEST or (last.importance >= _WEIGHTY and (before or after))
-    if len(theme) < 2 and not (is_rule or is_weighty or _is_new_goal(last)):
+    weighty = sum(entry.importance >= last.importance for entry in entries)
+    is_weighty = last.importance >= _WEIGHTIEST and weighty <= _FEW_WEIGHTY
+    if len(theme) < 2 and not (is_weighty or _is_new_goal(last)):
+        return None
+    if len(hold) == len(theme) > 1:
         return None
     if not hold:
         return _undone_insight(last, replaced[last.id])
@@ -193,12 +201,13 @@ def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight 
     holds = "; ".join(say(entry) for entry in reversed(hold))
     gone = [entry for entry in theme if entry.id in replaced]
     is_one = len(hold) == 1
-    title = f"decided: {about}{_DECIDED.sub('', holds)}"
+    title = shorten(f"decided: {about}{_DECIDED.sub('', holds)}")
+    was = f"; before: “{shorten(gone[-1].action)}” (cycle {gone[-1].cycle})" if is_one and gone else ""
     reason = next((text for text in split_sentences(last) if text not in " ".join(last.action.split())), "")
     return make_insight(
         theme,
-        shorten(title),
-        f"{quote_entry(hold[0])}." if is_one and shorten(title) != title else "",
+        title + was,
+        f"{quote_entry(hold[0])}." if is_one and title.endswith("…") else "",
         f"By {last.role or 'somebody'} in cycle {last.cycle}."
         + (f" Why: “{quote_text(reason)}”." if reason and hold[0] is last else "")
         if is_one

@@ -23,7 +23,9 @@ _MARKER = "stream_reflected"
 
 _NUMBER = re.compile(r"(?<![\w&/#])#(\d{1,7})\b")
 _PULL = re.compile(
-    r"\b(?:PRs?|pull[ -]requests?)[ \t]*#?\d{1,7}\b(?:[ \t]*(?:,|and|&|or|/)[ \t]*#\d{1,7}\b)*", re.IGNORECASE
+    r"\b(?:PR|pull[ -]request)"
+    r"(?:[ \t]*#?\d{1,7}\b|s[ \t]*#?\d{1,7}\b(?:[ \t]*(?:,|and|&|or|/)[ \t]*#\d{1,7}\b)*)",
+    re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d+")
 _OF_DECISIONS = re.compile(r"\b(?:deci(?:de|ded|sions?)|cho(?:se|ose|sen|ice)|settled? on)\b", re.IGNORECASE)

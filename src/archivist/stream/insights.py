@@ -8,11 +8,12 @@ mere count is no insight, and nothing is told twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from archivist.config import StreamRules
 from archivist.records import Entry
 from archivist.stream.decided import decision_insights, lesson_insight, stated_lessons
+from archivist.stream.figures import figure_insights
 from archivist.stream.insight_text import (
     SHOWN_ISSUES,
     Insight,
@@ -43,8 +44,8 @@ _SHOWN_RELATED = 3
 # What an insight weighs by its kind, times the importance of the entries that only it explains: what is open
 # or came back asks for something to be done, a mere course does not.
 _FACTORS = {
-    "decisions": 1.5, "open": 1.5, "relapse": 1.4, "waited": 1.3, "trend": 1.3,
-    "cross-role": 1.5, "remedy": 1.6, "wish": 1.6, "course": 0.7, "files": 0.8,
+    "decisions": 1.5, "open": 1.5, "relapse": 1.4, "cross-role": 1.5, "remedy": 1.6, "wish": 1.6,
+    "course": 0.7, "theme": 0.7, "left": 1.5, "files": 0.8,
 }  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def insights(
     others: Iterable[Entry] = (),
     sprint: str = "",
     sprint_seq: int = 0,
-    told_before: Collection[str] = (),
+    told_before: Set[str] = frozenset(),
 ) -> list[Insight]:
     """Return what there is to know after some entries, the most pressing first, five at most.
 
@@ -95,19 +96,25 @@ def insights(
         for each in session_patterns(sessions)
     ]
     light = [entry for entry in others if entry.seq >= history[0].seq][-_MOST_COMPARED:] if history else []
-    stories = story_insights(history, light, new, related)
+    whole = sorted(unique_entries((*history, *light)), key=lambda entry: entry.seq)
+    stories = story_insights(history, light, new, related, told_before)
     pressing = [
         period_insight(threads, history, of_sprint, sprint, obstacles) if sprint else None,
         *troubles,
         _mutual_wait_insight(entries),
     ]
+    # A blocker is in the way now, a figure shows what nobody calls trouble yet.
+    pressing.sort(key=lambda each: each is None or "blocker" not in each.tags)
+    blockers = sum(each is not None and "blocker" in each.tags for each in pressing)
+    pressing[blockers:blockers] = figure_insights(whole, new)
     told = _choose(insight for insight in pressing if insight is not None)
     found = [*patterns, *stories, *decision_insights(history, new, told_before)]
     told = _choose_weightiest(found, {entry.id: entry.importance for entry in (*history, *sessions)}, told)
     told = _add_lessons(told, entries, history)
     known = _lessons_insight(entries, lessons)
-    more = period_insight(threads, history, new)
-    told = _choose([more] if more else [], told)
+    # What was finished is in its own entries: it is told where there is nothing else.
+    finished = None if told or known else period_insight(threads, history, new)
+    told += [finished] if finished else []
     return (
         [*told[: MOST_INSIGHTS - 1], known, *told[MOST_INSIGHTS - 1 :]][:MOST_INSIGHTS]
         if known

@@ -6,6 +6,7 @@ lessons are searched before it, so that other writers do not wait for the search
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,6 +61,7 @@ _BLOCKERS = "stream_blockers"
 # A setting of the bank: the insights in core memory's lessons that reflections wrote, the newest last.
 _SURFACED = "stream_surfaced"
 _SURFACED_IMPORTANCE = 10
+_FIGURES = re.compile(r"\d|\b(?:rose|fell|moved) from\b")
 _MOST_SURFACED = 5
 # The words of the most important entries; a longer question takes longer to search.
 _ASKED_CHARACTERS = 2_000
@@ -354,8 +356,10 @@ def _surface_insights(bank: Bank, found: list[Insight]) -> list[str]:
 
 
 def _is_same_insight(line: str, insight: Insight) -> bool:
-    """Say whether a line of core memory names the same thing as an insight."""
-    return are_alike_enough(words_of(line), words_of(insight.action.removeprefix("Reflection: ")))
+    """Say whether a line of core memory and an insight have one subject: the words before their figures."""
+    texts = (line, insight.action.removeprefix("Reflection: "))
+    one, other = ({*words_of(_FIGURES.split(text)[0])} for text in texts)
+    return one == other or are_alike_enough(one, other)
 
 
 def _ended_blockers(

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from archivist.records import Entry, EntryType
+from archivist.stream.figures import find_shared_name
 from archivist.stream.insight_text import unique_entries
 from archivist.stream.obstacles import words_of
-from archivist.stream.stories import Story, find_name, read_stories
+from archivist.stream.stories import Story, read_stories
 
 # The bars of the document: tokens of memory in context, share of relevant results, cross-cycle recall.
 MOST_TOKENS = 5_000
@@ -127,7 +128,9 @@ def _words_of_others(
     others = [entry for entry in story.entries if entry not in answers] or story.entries[:-1]
     shared = Counter(word for entry in others for word in words[entry.id] if word not in held_out)
     written = {word: token for entry in others for word, token in words[entry.id].items()}
-    name = find_name(story)[0] or " ".join(list(words[story.entries[0].id].values())[:_NAMED])
+    name = find_shared_name([entry.action for entry in story.entries]) or " ".join(
+        list(words[story.entries[0].id].values())[:_NAMED]
+    )
     known = words_of(name)
     fresh = [word for word in shared if word not in known and word.isalpha()]
     best = min(fresh, key=lambda word: (-shared[word], common[word], word), default="")

@@ -66,8 +66,8 @@ _SENTENCE_END = re.compile(
 )
 # Who is blocked stands before such a word, and what blocks behind it ...
 _CAUSE_FOLLOWS = _compile(
-    r"""(?:blocked|stuck|stalled|paused|halted|parked|gated|idle|frozen|locked\ out|on\ hold
-            |held\ (?:up|back))(?!\ (?:to|out|off|time|spam|users?)\b)
+    r"""(?:blocked|stuck|stalled(?!\ (?:for|at|again|in|\d))|paused|halted|parked|gated|idle|frozen
+            |locked\ out|on\ hold|held\ (?:up|back))(?!\ (?:to|out|off|time|spam|users?)\b)
         |blockers? | standstill | no\ progress | await(?:s|ing)
         |(?:wait(?:s|ing|ed)?|depend(?:s|ing)?|hinges|relies)\ (?:for|on|until)
         |(?:cannot|can't|could\ not|couldn't|(?:unable|no\ way|impossible)\ to)\ (?:\w+\ )?(?:proceed|continue
@@ -89,12 +89,13 @@ _CAUSE_PRECEDES = _compile(
         |(?:a|the|our|only|main|biggest|real|another)\ (?:blocker|bottleneck|show-?stopper)s?"""
 )
 _TROUBLE = _compile(
-    r"""fail(?:s|ed|ing)?|crash(?:es|ed|ing)|tim(?:e[sd]?|ing)\ out|hangs|hung|hanging|breaks|broken?|die[sd]
-        |flak(?:e[sd]?|y)|segfault\w*|r[au]n(?:s|ning)?\ out\ of\ \w+|leak(?:s|ed|ing)|deadlock\w*
+    r"""stalled|fail(?:s|ed|ing)?|crash(?:es|ed|ing)|tim(?:e[sd]?|ing)\ out|hangs|hung|hanging
+        |breaks|broken?|die[sd]|flak(?:e[sd]?|y)|segfault\w*|r[au]n(?:s|ning)?\ out\ of\ \w+|leak(?:s|ed|ing)
+        |deadlock\w*
         |corrupt(?:s|ed)?|drop(?:s|ped)|disconnect(?:s|ed)|throws|threw|chok(?:es|ed)|reject(?:s|ed)|refuse[sd]
         |un(?:reachable|available|stable|responsive)|intermittent\w*|keeps?\ \w+ing|killed|throttled|evicted
         |(?:is|are|was|were|went|goes)\ (?:down|full|offline|unusable)|full\ (?:again|once\ more)|fills\ up
-        |gone\ (?:after|when|missing)|red(?=\W*$|[,:;]|\ (?:again|on|in|since|because|for|after)\b)
+        |gone\ (?:after|again|when|missing)|red(?=\W*$|[,:;]|\ (?:again|on|in|since|because|for|after)\b)
         |(?<!\#)(?:4[012]|50)\d
             (?:s|(?=\W*$|[,:)]|\ (?:errors?|responses?|after|since|on|from|for|when|again|in)\b))
         |diverge[sd]?|preempted|exhausted|(?<!\bran\ )out\ of(?=\ (?:memory|disk|space|connections|quota)\b)
@@ -109,8 +110,9 @@ _TROUBLE = _compile(
 _END = _compile(
     r"""fixe[sd]|(?:resolve|solve|close|unblock|merge|restore|recover|arrive|grant|renew|deliver|answer|approve
             |replace|decide|finish|ship|pass|land|deploy|publish|release|launch|sign)(?:p?e)?d
-        |(?:close|resolve|solve|unblock|passe?)s|succeed(?:s|ed)|completed|gone(?!\ (?:after|when|missing))
-        |over|stable|green|rewritten|(?:works?|runs|builds|loads|starts?)\ (?:again|now|fine)|in\ production
+        |(?:close|resolve|solve|unblock|passe?)s|succeed(?:s|ed)|completed
+        |gone(?!\ (?:after|again|when|missing))|over|stable|green|rewritten
+        |(?:works?|runs|builds|loads|starts?)\ (?:again|now|fine)|in\ production
         |back\ (?:online|to\ normal|up)|no\ longer
         |(?:is|are)\ (?:back|available|there|done|in\ place|ready)"""
 )
@@ -275,7 +277,9 @@ def _read_sentence(text: str, entry: Entry, roles: Collection[str]) -> ObstacleR
     if end:
         earlier = text[: end.start()]
         # What is back may be the trouble itself: “timeouts are back”.
-        is_relapse = end[0].lower().endswith(" back") and _TROUBLE.search(f"{earlier}:")
+        is_relapse = end[0].lower().endswith(" back") and any(
+            _TROUBLE.fullmatch(form) for word in _TOKEN.findall(earlier) for form in (word, f"{word}s")
+        )
         is_rerun = end[0].lower() in ("passed", "passes", "green") and _RERUN.search(text)
         end = None if is_relapse or is_rerun or NOT_YET.search(earlier) else end
     if sign is None:
@@ -338,7 +342,9 @@ def _read_end(text: str, entry: Entry, roles: Collection[str], *, is_unblocked: 
     words = _words_of_end(text, roles)
     words |= {} if ticket_words(text) else ticket_words(entry.action)
     named = find_references(text).issues or entry.issues
-    clause = text if is_unblocked else clause_of_end(text)
+    # “600 runs green, #12 closed”: each clause that ends something ends what it names.
+    ended = [part for part in text.split(",") if _END.search(part)]
+    clause = text if is_unblocked or not ended else ",".join(ended)
     reach: Literal["", "role", "all"] = ""
     if is_unblocked and not named and not words:
         reach = "all" if _EVERYBODY.search(text) else "role"

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Sequence, Set
+from itertools import combinations
 from statistics import median
 from typing import NamedTuple
 
-from archivist.recall.keywords import STOP_WORDS
 from archivist.records import Entry, EntryType
+from archivist.stream.causes import STATED
 from archivist.stream.complaints import is_retold
+from archivist.stream.figures import find_shared_name
 from archivist.stream.insight_text import (
     Insight,
     RelatedItem,
@@ -33,182 +34,147 @@ from archivist.stream.insight_text import (
     say,
     unique_entries,
 )
-from archivist.stream.obstacles import read_reports, read_waits
+from archivist.stream.obstacles import read_reports, read_waits, split_sentences
 from archivist.stream.threads import WorkThread, read_threads, topic_of
 from archivist.stream.timelines import stems_of
 
 # What took this many times as long as the others is worth a look; fewer others say nothing.
 _SLOW, _LEAST_OTHERS = 2, 2
-_SAME_WHOLE = 1.5
-# A figure that ends this near to where it began shows nothing.
-_LEAST_CHANGE = 0.1
-_MEASURE_CHARACTERS = 3
 # The two words behind it are denied; in the languages of most of our users.
 _DENIED = re.compile(
     r"\b(?:no|not|none|without|zero|0|kein\w*|nicht|ohne|aucun\w*|pas|sans|sin|ning[uú]n\w*|nessun\w*|senza)"
     r"\s((?:\w+\s?){1,2})",
     re.IGNORECASE,
 )
-_NEAR_CYCLES = 4
-_LEAST_ENTRIES, _LEAST_READINGS = 3, 3
+_LEAST_ENTRIES = 3
 # A wait of fewer cycles is an ordinary handover.
 _LEAST_WAIT = 3
 # What nobody speaks of for so many cycles was left, or is done without a word.
 _LEFT_CYCLES = 5
+# A number that no later entry names is told where the stream went on for so long.
+_FORGOTTEN_CYCLES, _LEAST_ASKED = 8, 6
 _MORE = 2
-# A course that was told before is told again when so much is new.
-_LEAST_AGAIN = 2
 _NAME_CHARACTERS = 70
-_SHOWN = 6
+_SHOWN = 8
 # A word that more than this share of the entries have, and more than a few, tells nothing apart.
-_COMMON, _COMMON_IN_TITLES, _FEW = 0.12, 0.2, 4
+_COMMON, _COMMON_IN_TITLES, _FEW = 0.12, 0.25, 4
+_MOST_THEME, _MOST_STEMS, _LONG_WORD, _LEAST_STEM = 8, 12, 5, 4
 # So many words are a title; more are a sentence.
 _TITLE_WORDS = 5
 _LABEL = re.compile(r"(?:PR )?#\d+|\b[A-Z][A-Z0-9]+-\d+")
-_VALUE = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,9}(?:[.,]\d{1,4})?"
-_NUMBER = re.compile(
-    r"(?:(?P<before>(?<![^\W\d_])[^\W\d_]{1,40})(?P<colon>:?) +)?(?<![\w#./:,-])"
-    rf"(?P<value>{_VALUE})(?![\d:])"
-    rf"(?: ?(?P<of>of|von|de|di|van|av|sur|/) ?(?P<whole>{_VALUE})(?![\d/.])"
-    r"| ?(?P<unit>%|[^\W\d_]+)|(?![\w/]))"
-)
 _NAME_WORD = re.compile(r"[^\W\d_][\w-]*")
-_THOUSANDS = re.compile(r",(?=\d{3}\b)")
 
 
 class Story(NamedTuple):
-    """The entries about one thing: an issue or ticket, or what unlabelled entries share."""
+    """The entries about one thing: an issue or ticket, or the words of their titles that some share."""
 
     label: str
     entries: list[Entry]
+    stems: frozenset[str] = frozenset()
 
     @property
     def cycles(self) -> list[int]:
         return cycles_of(self.entries)
 
 
-class Reading(NamedTuple):
-    """A number in an entry: its value, as it was written, and what it counts."""
-
-    value: float
-    written: str
-    unit: str
-    whole: float
-    before: str
-    stems: frozenset[str]
-    entry: Entry
-    beside: frozenset[float] = frozenset()
-
-
 class _Words:
     """What the entries of a stream are about, and which of their words tell them apart."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        titles = {entry.id: stems_of(entry.action) for entry in entries}
-        texts = {entry.id: stems_of(_text_of(entry)) for entry in entries}
-        self._title = _without_common(titles, _COMMON_IN_TITLES)
-        self._text = _without_common(texts, _COMMON)
-        self._pairs = {entry.id: _pairs(entry.action) for entry in entries}
-        self._short = {entry.id for entry in entries if len(entry.action.split()) <= _TITLE_WORDS}
+        self._title = {entry.id: stems_of(_LABEL.sub(" ", entry.action)) for entry in entries}
+        self._text = {entry.id: stems_of(_text_of(entry)) for entry in entries}
+        self._counts = Counter(stem for each in self._text.values() for stem in each)
+        self._most = max(_FEW, int(_COMMON * len(entries)))
 
-    def have_one_title(self, one: Entry, other: Entry) -> bool:
-        """Say whether two entries have the same short title."""
-        is_short = one.id in self._short and other.id in self._short
-        return is_short and self._title[one.id] == self._title[other.id] != frozenset()
-
-    def are_of_one(self, one: Entry, other: Entry) -> bool:
-        """Say whether two entries are about the same: a title's word is in the other, or they share two."""
-        titles = self._title[one.id], self._title[other.id]
+    def share_rare(self, one: Entry, other: Entry) -> int:
+        """Return how many rare words two entries share."""
         shared = self._text[one.id] & self._text[other.id]
-        if one.id in self._short and other.id in self._short:
-            is_near = abs(one.cycle - other.cycle) <= _NEAR_CYCLES
-            is_said = titles[0] & self._text[other.id] or titles[1] & self._text[one.id]
-            return bool(titles[0] & titles[1] or (is_near and is_said)) or len(shared) > 2
-        if self._pairs[one.id] & self._pairs[other.id]:
-            return True
-        return len(shared) > 1 and not shared.isdisjoint(titles[0] | titles[1])
+        return sum(self._counts[stem] <= self._most for stem in shared)
 
     def share_words(self, one: Entry, others: Sequence[Entry]) -> bool:
-        """Say whether an entry has a rare word of others, or two of any kind."""
-        return any(
-            self._text[one.id] & self._text[each.id]
-            or len(stems_of(_text_of(one)) & stems_of(_text_of(each))) > 1
-            for each in others
-        )
+        """Say whether an entry has two words of one of others."""
+        return any(len(self._text[one.id] & self._text[each.id]) > 1 for each in others)
 
+    def share_titles(self, one: Entry, others: Sequence[Entry]) -> bool:
+        """Say whether the titles of an entry and of one of others share two words that are not small."""
+        shared = (self._title[one.id] & self._title[each.id] for each in others)
+        return any(sum(len(stem) >= _LEAST_STEM for stem in stems) > 1 for stems in shared)
 
-def _pairs(text: str) -> frozenset[tuple[str, str]]:
-    """Return the neighbouring words of a text that both say something."""
-    stems = [next(iter(stems_of(word)), "") for word in _NAME_WORD.findall(text)]
-    return frozenset(pair for pair in pairwise(stems) if all(pair))
+    def name_again(self, entry: Entry, later: Sequence[Entry]) -> Entry | None:
+        """Return the only later entry with a long word of an entry's title."""
+        lone = {s for s in self._title[entry.id] if self._counts[s] == 2 and len(s) >= _LONG_WORD}
+        return next((each for each in later if lone & self._title[each.id]), None)
 
-
-def _without_common(stems: dict[str, frozenset[str]], share: float) -> dict[str, frozenset[str]]:
-    counts = Counter(stem for each in stems.values() for stem in each)
-    common = {stem for stem, count in counts.items() if count > max(_FEW, share * len(stems))}
-    return {name: each - common for name, each in stems.items()}
+    def find_themes(self, entries: Sequence[Entry]) -> list[Story]:
+        """Return the entries that share two words of their titles, or one that three cycles name."""
+        known = {entry.id: entry for entry in entries}
+        having: dict[frozenset[str], dict[str, Entry]] = {}
+        for entry in entries:
+            stems = sorted(self._title[entry.id])[:_MOST_STEMS]
+            for names in (*combinations(stems, 2), *((stem,) for stem in stems)):
+                having.setdefault(frozenset(names), {})[entry.id] = entry
+        spans = {key: len(cycles_of(each.values())) for key, each in having.items()}
+        keys = [
+            key
+            for key, span in spans.items()
+            if span > 1 and (len(key) > 1 or (span > 2 and len(min(key)) >= _LONG_WORD))
+        ]
+        themes = []
+        most = max(_MOST_THEME, _COMMON_IN_TITLES * len(entries))
+        for key in sorted(keys, key=lambda key: (-len(key), -spans[key], -len(having[key]), sorted(key))):
+            theme = {name: entry for name, entry in having[key].items() if name in known}
+            # A word that mostly stands in this pair names the theme alone too.
+            for stem in sorted(key) if len(theme) > 1 else ():
+                alone = having.get(frozenset([stem]), {})
+                others = {n: e for n, e in alone.items() if n in known and e.type is not EntryType.DECISION}
+                if len(alone) <= 3 * len(theme) and len(theme | others) <= most:
+                    theme |= others
+            if len(cycles_of(theme.values())) > (len(key) < 2) + 1 and len(theme) <= most:
+                themes.append(Story("", sorted(theme.values(), key=lambda entry: entry.seq), key))
+                known = {name: entry for name, entry in known.items() if name not in theme}
+        return themes
 
 
 def read_stories(entries: Sequence[Entry], words: _Words | None = None) -> list[Story]:
-    """Return what the entries follow: by their labels, the unlabelled ones by their words."""
+    """Return what the entries follow: by their numbers, those without one by their words."""
     pulls, words = pulls_of(entries), words or _Words(entries)
     labelled: dict[str, list[Entry]] = {}
-    loose: list[list[Entry]] = []
+    loose: list[Entry] = []
     for entry in entries:
         labels = labels_of(entry, pulls)
         for label in labels:
             labelled.setdefault(label, []).append(entry)
-        if not labels:
-            # The same title is the same thing; else what was spoken of last goes on.
-            same = (g for g in loose if any(words.have_one_title(entry, each) for each in g))
-            near = (g for g in reversed(loose) if any(words.are_of_one(entry, each) for each in g[-_FEW:]))
-            home = next(same, None) or next(near, None)
-            if home is None:
-                loose.append(home := [])
-            else:
-                loose.remove(home)
-                loose.append(home)
-            home.append(entry)
-    return [*(Story(*each) for each in labelled.items()), *(Story("", group) for group in loose)]
+        if all(label.startswith("PR ") for label in labels):
+            loose.append(entry)
+    stories = []
+    for label, cluster in labelled.items():
+        # What is done about a number is often logged without it.
+        added = [] if label.startswith("PR ") else [e for e in loose if _answers(e, cluster, words)]
+        stories.append(Story(label, sorted((*cluster, *added), key=lambda entry: entry.seq)))
+    themes = words.find_themes(loose)
+    known = {entry.id for theme in themes for entry in theme.entries}
+    lone = [entry for entry in loose if entry.type is EntryType.DECISION and entry.id not in known]
+    return [*stories, *themes, *(Story("", [entry]) for entry in lone)]
 
 
-def find_name(story: Story) -> tuple[str, int]:
-    """Return the title, or the two words of one, that most titles of a story have, and how many have it."""
-    titles = [" ".join(_LABEL.sub("", entry.action).split()).strip(" .:,()") for entry in story.entries]
-    found = [stems_of(title) for title in titles]
-    short = [title for title in titles if 0 < len(title.split()) <= _TITLE_WORDS]
-    own = titles[0] if titles[0] in short and titles[0] == story.entries[0].action else ""
-    counts: dict[str, tuple[int, int]] = {}
-    for title in titles:
-        for name in (*_phrases(title), *([title] if title in short else [])):
-            stems = stems_of(name)
-            # A lone word says what it is about where it is a title again and again.
-            if len(stems) > 1 or (stems and (name == own or titles.count(name) > 1)):
-                counts.setdefault(name, (sum(stems <= each for each in found), len(stems)))
-    # The first title names it where it comes back at all, or where the story begins with what was seen.
-    is_first = counts.get(own, (0,))[0] > (story.entries[0].type is not EntryType.OBSERVATION)
-    best = own if is_first else max(counts, key=lambda name: counts[name], default="")
-    name, count = (best, counts[best][0]) if best and (is_first or counts[best][0] > 1) else (own, 1)
-    return (name[:1].upper() + name[1:] if name.split(" ")[0].isalpha() else name), count
+def _answers(entry: Entry, cluster: Sequence[Entry], words: _Words) -> bool:
+    """Say whether an entry without a number does something about what was just observed under one."""
+    seen = [
+        each
+        for each in cluster
+        if each.type is EntryType.OBSERVATION and each.seq < entry.seq and entry.cycle - each.cycle < 2
+    ]
+    return entry.type is EntryType.ACTION and words.share_titles(entry, seen)
 
 
-def _phrases(title: str) -> Iterator[str]:
-    """Yield the words of a title that say something two by two, with a small word between them or none."""
-    words = _NAME_WORD.findall(title)
-    telling = [bool(stems_of(word)) for word in words]
-    for at, following in enumerate(telling[1:], 1):
-        if telling[at - 1] and following:
-            yield " ".join(words[at - 1 : at + 1])
-        elif telling[at - 1] and telling[at + 1 : at + 2] == [True]:
-            yield " ".join(words[at - 1 : at + 2])
-
-
-def _name(story: Story, name: str, thread: WorkThread | None, kind: str) -> str:
-    """Name a story for a reader: by what comes back in its titles, else by its opening."""
-    if kind == "cross-role" or not name:
-        topic = topic_of(thread) if thread else say(story.entries[0], most=_NAME_CHARACTERS)
-        # A course quotes the opening itself.
-        name = f"“{topic}”" if topic and not (story.label and kind == "course") else ""
+def _name(story: Story, thread: WorkThread | None) -> str:
+    """Name a story for a reader: by the words that most of its titles share, else by its opening."""
+    titles = [_LABEL.sub(".", entry.action) for entry in story.entries]
+    name = find_shared_name(titles) if len(titles) > 2 else ""
+    name = name if story.stems <= stems_of(name) or len(story.stems) < 2 else ""
+    if len(stems_of(name)) < 2 and (story.label or len(titles[0].split()) > _TITLE_WORDS or not name):
+        topic = topic_of(thread) if thread else ""
+        name = f"“{topic or say(story.entries[0], story.label, most=_NAME_CHARACTERS)}”"
     return f"{name} ({story.label})" if name and story.label else name or story.label
 
 
@@ -217,71 +183,159 @@ def story_insights(
     others: Sequence[Entry],
     new: Collection[str],
     related: Sequence[RelatedItem] = (),
+    told_before: Set[str] = frozenset(),
 ) -> list[Insight]:
     """Return what stories with new entries tell, one insight a story.
 
-    `others` are too light to be told of, but they say that something was done.
+    `others` are too light to be told of, but they say that something was done. Of `told_before` earlier
+    reflections told: that nothing was done about it since is no news.
     """
     heavy = {entry.id for entry in entries}
     whole = sorted(unique_entries((*entries, *others)), key=lambda entry: entry.seq)
     words = _Words(whole)
     threads = read_threads(whole)
-    found = []
-    for story in read_stories(whole, words):
-        told = [entry for entry in story.entries if entry.id in heavy]
-        if len(told) < _LEAST_ENTRIES or len(story.cycles) < 2 or not any(e.id in new for e in told):
-            continue
-        fresh = [entry for entry in told if entry.id in new]
-        found.append(_tell(story, fresh, whole, words, threads, related))
+    found = [
+        _tell(story, whole, heavy, new, told_before, words, threads, related)
+        for story in read_stories(whole, words)
+    ]
     return [insight for insight in found if insight]
 
 
 def _tell(
     story: Story,
-    fresh: Sequence[Entry],
     entries: Sequence[Entry],
+    heavy: Collection[str],
+    new: Collection[str],
+    told_before: Set[str],
     words: _Words,
     threads: Sequence[WorkThread],
     related: Sequence[RelatedItem],
 ) -> Insight | None:
     """Return what a story shows: the strongest statement as its heading, then its course."""
-    cluster, latest, label = story.entries, entries[-1].cycle, story.label
-    answered = any(
-        entry.type is not EntryType.OBSERVATION
-        and entry.seq > cluster[-1].seq
-        and words.share_words(entry, cluster[-1:])
-        for entry in entries
+    told = [entry for entry in story.entries if entry.id in heavy]
+    is_new = any(entry.id in new for entry in told)
+    left = (
+        _left(story, entries, words)
+        if told and (is_new or told_before.isdisjoint(entry.id for entry in told))
+        else None
     )
+    is_story = len(told) >= _LEAST_ENTRIES and len(story.cycles) > 1
+    if not (left or (is_story and is_new)):
+        return None
+    cluster, label = story.entries, story.label
     thread = next((each for each in threads if each.label == label), None)
-    name, count = find_name(story)
-    found = (
-        _role_wait(story, roles_of(entries)), _trend(story), _relapse(story, entries, answered),
-        _end(thread), _wait(story, answered), _course(story, latest), _decisions(story),
-    )  # fmt: skip
-    (kind, said), *more = [verdict for verdict in found if verdict]
-    if kind == "course":
-        is_seen = any(entry.type is not EntryType.ACTION for entry in cluster)
-        if not label and count >= _LEAST_ENTRIES and len(stems_of(name)) > 1:
-            kind, said = "theme", f"was worked on in {format_cycles(story.cycles)}"
-        elif (
-            not (is_seen or len(roles_of(cluster)) > 1)
-            or not (label or (name and len(cluster) > _LEAST_ENTRIES))
-            or len(fresh) < _LEAST_AGAIN < _LEAST_ENTRIES <= len(cluster) - len(fresh)
-        ):
-            return None
+    found = [left]
+    if is_story and is_new:
+        found = [
+            _role_wait(story, roles_of(entries)), _relapse(story, entries, words), left, _end(thread),
+            _recurrence(story, entries), _course(story, thread, entries[-1].cycle),
+        ]  # fmt: skip
+    verdicts = [verdict for verdict in found if verdict]
+    if not verdicts:
+        return None
+    (kind, said), *more = verdicts
     issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
     return make_insight(
         cluster,
-        f"{_name(story, name, thread, kind)} {said}",
-        *[f"It {text}." for other, text in more if other != "course"][:_MORE],
+        f"{label if kind == 'course' else _name(story, thread)} {said}",
+        *[f"It {text}." for other, text in more if other not in ("course", "theme")][:_MORE],
         _compare(thread, threads) if kind == "finished" and thread else "",
         f"{' → '.join(_tell_entry(entry, label) for entry in _choose_entries(cluster))}.",
         f"By {describe_roles(cluster)}." if len(roles_of(cluster)) > 1 else "",
         name_related(related, issues),
         tags=(kind,),
         issues=issues if label.startswith("#") else None,
-        importance=10 if kind in ("trend", "open", "cross-role") else 9,
+        importance=10 if kind in ("open", "cross-role") else 9,
         about=(label,) if label else (),
+    )
+
+
+def _left(story: Story, entries: Sequence[Entry], words: _Words) -> tuple[str, str] | None:
+    """Return since when nothing was done about what is asked for, planned or begun.
+
+    Either an entry names it again long after it was last worked on, or its number stands in no later entry.
+    """
+    types = {entry.type for entry in entries}
+    if story.label.startswith("PR ") or not types >= {EntryType.ACTION, EntryType.OBSERVATION}:
+        return None
+    worked = [entry for entry in story.entries if entry.type is EntryType.ACTION]
+    first, since = story.entries[0], (worked or story.entries)[-1 if worked else 0]
+    asked = [entry for entry in story.entries if entry.cycle - since.cycle >= _LEFT_CYCLES]
+    last = story.entries[-1]
+    later = [entry for entry in entries if entry.seq > since.seq]
+    if any(
+        words.share_words(e, story.entries) for e in later if e.type is EntryType.ACTION and e is not last
+    ):
+        return None
+    quiet = entries[-1].cycle - first.cycle
+    nothing = "; no entry says what was done"
+    if not asked:
+        is_asked = bool(story.label) or _asks_other_role(first, roles_of(entries))
+        if worked or not is_asked or last.cycle != first.cycle or quiet < _FORGOTTEN_CYCLES:
+            return None
+        # What was done may stand in the text.
+        if first.importance < _LEAST_ASKED or first.type is EntryType.ACTION or first.content:
+            return None
+        # It may go on under another number.
+        if any(words.share_words(entry, [first]) for entry in later):
+            return None
+        later_seen = words.name_again(first, [e for e in later if e.type is EntryType.OBSERVATION])
+        named = f", named again as {quote_said(later_seen)}" if later_seen else ""
+        return "left", f"came up in cycle {first.cycle}{named}{nothing} in the {quiet} cycles since"
+    is_pair = len(story.entries) == 2 and since.type is not EntryType.OBSERVATION
+    is_alike = story.label or (is_pair and words.share_rare(since, last) > 1)
+    is_over = any(report.sign == "ended" for report in read_reports(last))
+    if (
+        not is_alike
+        or is_over
+        or last.importance < since.importance
+        or last.type is not EntryType.OBSERVATION
+    ):
+        return None
+    state = f"was last worked on in cycle {since.cycle}" if worked else f"came up in cycle {first.cycle}"
+    again = f"named again in {format_cycles(cycles_of(asked))}: {_quote_about(last, story.label)}"
+    return "left", f"{state} and {again}{'' if worked else nothing}"
+
+
+def _quote_about(entry: Entry, label: str) -> str:
+    """Quote the sentence of an entry that names a number: the title may be about another thing."""
+    named = next((text for text in split_sentences(entry) if label and label in text), "")
+    return quote_said(entry, label) if named in entry.action else f"“{named}” (cycle {entry.cycle})"
+
+
+def _asks_other_role(entry: Entry, roles: Collection[str]) -> bool:
+    """Say whether a decision names the role that is to do it."""
+    named = {word.lower() for word in _NAME_WORD.findall(entry.action)} & {role.lower() for role in roles}
+    return entry.type is EntryType.DECISION and bool(named - {entry.role.lower()})
+
+
+def _recurrence(story: Story, entries: Sequence[Entry]) -> tuple[str, str] | None:
+    """Return in which cycles a thing without a number came up, where its titles share two words."""
+    titles = {entry.id: stems_of(entry.action) for entry in story.entries}
+    named = [entry for entry in story.entries if story.stems <= titles[entry.id]]
+    # A title that is nothing else is a figure that neither rises nor falls.
+    bare = sum(len(titles[entry.id]) <= len(story.stems) for entry in named)
+    role, *others = roles_of(named) or ("",)
+    # Who logs most of a stream says most things again.
+    is_usual = 2 * sum(entry.role == role for entry in entries) > len(entries)
+    least = _LEAST_ENTRIES + (is_usual or bool(others))
+    if len(story.stems) < 2 or len(cycles_of(named)) < least or 2 * bare > len(named):
+        return None
+    after = [
+        each
+        for each in story.entries
+        if each.type is EntryType.OBSERVATION and 0 < each.cycle - named[-1].cycle < _LEFT_CYCLES
+    ]
+    then = f"; then {quote_said(after[-1])}" if after else ""
+    always = f", always from {role}" if role and not others else ""
+    # What is worked on has entries of its own for what came of it.
+    if any(each.type is EntryType.OBSERVATION for each in entries) and any(
+        each.type is EntryType.ACTION for each in named
+    ):
+        return None
+    return (
+        "theme",
+        f"came up in {format_cycles(cycles_of(named))}{always}, last as {quote_said(named[-1])}{then}",
     )
 
 
@@ -327,6 +381,8 @@ def _troubles(story: Story) -> list[Entry]:
     """
     found: list[Entry] = []
     is_trouble = bool(story.label)
+    weights = {entry.importance for entry in story.entries}
+    last_work = max((e.seq for e in story.entries if e.type is not EntryType.OBSERVATION), default=0)
     # Where nothing is marked as observed, actions tell of trouble too.
     is_typed = any(entry.type is EntryType.OBSERVATION for entry in story.entries)
     for entry in story.entries:
@@ -340,13 +396,23 @@ def _troubles(story: Story) -> list[Entry]:
             found.append(entry)
             is_read = is_told
         elif (
-            _are_same(entry, found)
+            (_are_same(entry, found) or (story.label and len(stems_of(entry.action)) < _LEAST_ENTRIES))
             and not (is_read and "ended" in signs)
-            and entry.importance >= min(each.importance for each in found)
+            and "blocked" not in signs
+            and ("trouble" in signs or entry.importance + 1 >= min(each.importance for each in found))
+            # What is seen after the last work is trouble again if it counts as much as before.
+            and (entry.seq < last_work or is_told or _is_as_weighty(entry, found, weights))
+            and not any(STATED.search(text) for text in split_sentences(entry))
         ):
             found.append(entry)
     # An issue is about trouble; without one, what was observed may be a result.
+    answers = [e for e in story.entries if e.type is EntryType.ACTION and found and e.seq > found[0].seq]
+    is_trouble |= len(cycles_of(found)) >= _LEAST_ENTRIES and len(cycles_of(answers)) > 1
     return found if is_trouble else []
+
+
+def _is_as_weighty(entry: Entry, others: Sequence[Entry], weights: Collection[int]) -> bool:
+    return len(weights) > 1 and entry.importance >= max(each.importance for each in others)
 
 
 def _are_same(entry: Entry, others: Sequence[Entry]) -> bool:
@@ -373,63 +439,42 @@ def _denied_stems(entry: Entry) -> frozenset[str]:
     return stems_of(" ".join(match[1] for match in _DENIED.finditer(_text_of(entry))))
 
 
-def _relapse(story: Story, entries: Sequence[Entry], answered: bool) -> tuple[str, str] | None:
+def _relapse(story: Story, entries: Sequence[Entry], words: _Words) -> tuple[str, str] | None:
     """Return how often something came back after it was dealt with, and whether the last answer holds."""
     troubles = _troubles(story)
     if len(troubles) < 2:
         return None
     ids, last = {entry.id for entry in troubles}, troubles[-1]
     answer: Entry | None = None
-    back: list[tuple[Entry, Entry]] = []
+    back: list[Entry] = []
     for entry in story.entries:
         if entry.id in ids and answer:
-            back, answer = [*back, (answer, entry)], None
+            back, answer = [*back, answer], None
         elif entry.type is not EntryType.OBSERVATION and entry.seq > troubles[0].seq and entry.id not in ids:
             answer = entry
     if not back:
         return None
     label = story.label
-    cycles = format_cycles(cycles_of(entry for _, entry in back))
-    last_of = "last after" if len(back) > 1 else "after"
-    said = f"was reported again in {cycles}, {last_of} {quote_said(back[-1][0], label)}"
-    later = [e for e in story.entries if e.seq > last.seq and e.type is not EntryType.OBSERVATION]
-    if not later:
-        since = "" if answered or story.entries[-1] is not last else "; no later entry says what was done"
-        return "open", f"{said}: {quote_said(last, label)}{since}"
-    ended = next((entry for entry in later if entry.type is EntryType.ACTION), later[0])
-    quiet = entries[-1].cycle - ended.cycle
-    seen = any(
-        e.seq > ended.seq and e.type is EntryType.OBSERVATION and _are_same(e, troubles) for e in entries
-    )
-    held = f", and not again in the {count_cycles(quiet)} since" if quiet >= _LEAST_WAIT and not seen else ""
-    return "relapse", f"{said}; then {quote_said(ended, label)}{held}"
-
-
-def _wait(story: Story, answered: bool) -> tuple[str, str] | None:
-    """Return for how long something was only observed while nothing was done."""
-    stretches: list[tuple[list[Entry], Entry | None]] = []
-    seen: list[Entry] = []
-    for entry in story.entries:
-        if entry.type is EntryType.OBSERVATION:
-            seen.append(entry)
-        elif seen:
-            stretches.append((seen, entry))
-            seen = []
-    stretches += [(seen, None)] if seen else []
-    troubles = {entry.id for entry in _troubles(story)}
-    spans = [
-        ((end or seen[-1]).cycle - seen[0].cycle, seen, end)
-        for seen, end in stretches
-        if len(cycles_of(entry for entry in seen if entry.id in troubles)) > 1
-        or (end and len(cycles_of(seen)) >= _LEAST_ENTRIES)
-    ]
-    span, seen, end = max(spans, key=lambda each: each[0], default=(0, [], None))
-    if span < _LEAST_WAIT:
+    is_typed = any(entry.type is EntryType.OBSERVATION for entry in entries)
+    # Words alone may join two things.
+    if not label and (not is_typed or len(cycles_of(troubles)) < _LEAST_ENTRIES):
         return None
-    only = f"was only reported, not worked on, in cycles {seen[0].cycle} to {(end or seen[-1]).cycle}"
-    if end is None:
-        return None if answered else ("open", f"{only}, last as {quote_said(seen[-1], story.label)}")
-    return "waited", f"{only}: {quote_said(seen[0], story.label)}, then {quote_said(end, story.label)}"
+    said = f"was reported in {format_cycles(cycles_of(troubles))}, last after {quote_said(back[-1], label)}"
+    numbers = {*last.issues}
+    later = [e for e in entries if e.seq > last.seq and (e in story.entries or numbers & {*e.issues})]
+    done = [entry for entry in later if entry.type is not EntryType.OBSERVATION]
+    if not done:
+        after = (e for e in entries if e.seq > last.seq and e.type is not EntryType.OBSERVATION)
+        if later and later[-1].cycle > last.cycle:
+            return "relapse", f"{said}; then {quote_said(later[-1], label)}"
+        answered = later or any(words.share_rare(entry, last) for entry in after)
+        return "open", f"{said}{'' if answered else '; no later entry says what was done'}"
+    ended = next((entry for entry in done if entry.type is EntryType.ACTION), done[0])
+    seen = [entry for entry in later if entry.seq > ended.seq and entry.type is EntryType.OBSERVATION]
+    quiet = entries[-1].cycle - ended.cycle
+    held = f", and not again in the {count_cycles(quiet)} since" if quiet >= _LEAST_WAIT else ""
+    held = f", then {quote_said(seen[-1], label)}" if seen else held
+    return "relapse", f"{said}; then {quote_said(ended, label)}{held}"
 
 
 def _compare(thread: WorkThread, threads: Sequence[WorkThread]) -> str:
@@ -447,100 +492,14 @@ def _compare(thread: WorkThread, threads: Sequence[WorkThread]) -> str:
     return f"{'Others were faster' if is_slow else 'Others took'}, in cycles: {told}."
 
 
-def _decisions(story: Story) -> tuple[str, str] | None:
-    """Return how a decision was followed by another about the same thing."""
-    made = [entry for entry in story.entries if entry.type is EntryType.DECISION]
-    if len(made) < 2:
-        return None
-    first, last = quote_said(made[-2], story.label), quote_said(made[-1], story.label)
-    return "decisions", f"was decided twice: {first}, then {last}"
-
-
-def _course(story: Story, latest: int) -> tuple[str, str]:
-    """Return how a story began and where it is now."""
+def _course(story: Story, thread: WorkThread | None, latest: int) -> tuple[str, str] | None:
+    """Return how work on a number began and where it is, unless it is over or somebody has looked at it."""
     first, last = story.entries[0], story.entries[-1]
+    seen = sum(entry.type is EntryType.OBSERVATION for entry in story.entries)
+    is_work = EntryType.OBSERVATION not in (first.type, last.type) and 2 * seen < len(story.entries)
+    is_over = thread is None or thread.done is not None
+    if is_over or not is_work or last.cycle - first.cycle < 2 or len(roles_of(story.entries)) < 2:
+        return None
     quiet = latest - last.cycle
     left = f"; no entry is about it in the {count_cycles(quiet)} since" if quiet >= _LEFT_CYCLES else ""
     return "course", f"went from {quote_said(first, story.label)} to {quote_said(last, story.label)}{left}"
-
-
-def _trend(story: Story) -> tuple[str, str] | None:
-    """Return the figure with most readings that rose or fell over a story."""
-    series: list[list[Reading]] = []
-    for entry in story.entries:
-        used: set[int] = set()
-        for reading in _read_numbers(entry):
-            home = next((at for at, each in enumerate(series) if _is_same_count(reading, each)), None)
-            if home is None:
-                series.append([reading])
-                home = len(series) - 1
-            elif home not in used and series[home][-1].entry.id != entry.id:
-                series[home].append(reading)
-            used.add(home)
-    steady = [each for each in series if _is_steady(each)]
-    best = max(steady, key=len, default=None)
-    if best is None:
-        return None
-    first, last = best[0], best[-1]
-    verb = "rose" if last.value > first.value else "fell"
-    values = " → ".join(reading.written for reading in (first, *best[1:][-_SHOWN:]))
-    between = f"between cycles {first.entry.cycle} and {last.entry.cycle}"
-    return "trend", f"{verb} from {first.written} to {last.written} {between} ({values})"
-
-
-def _is_steady(series: Sequence[Reading]) -> bool:
-    if len({reading.entry.cycle for reading in series}) < _LEAST_READINGS:
-        return False
-    net = series[-1].value - series[0].value
-    if abs(net) < _LEAST_CHANGE * max(reading.value for reading in series):
-        return False
-    along = sum((later.value - earlier.value) * net > 0 for earlier, later in pairwise(series))
-    return along * 3 >= 2 * (len(series) - 1)
-
-
-def _is_same_count(reading: Reading, series: Sequence[Reading]) -> bool:
-    last = series[-1]
-    if bool(reading.whole) != bool(last.whole):
-        return False
-    if reading.whole:
-        # What is counted grows or shrinks a little, but 2 of 10 and 30 of 30 are of two things.
-        return max(reading.whole, last.whole) <= _SAME_WHOLE * min(reading.whole, last.whole)
-    is_named = bool(reading.before) and reading.before == last.before
-    shared = len(reading.stems & last.stems)
-    if reading.unit == last.unit:
-        # A measure, as ms or km, counts one thing in one issue.
-        is_measure = reading.unit.isalpha() and len(reading.unit) <= _MEASURE_CHARACTERS
-        return (
-            is_named
-            or shared > 0
-            or (is_measure and bool({*labels_of(reading.entry)} & {*labels_of(last.entry)}))
-        )
-    # “131, was 214” goes on with what 214 counted.
-    return shared > (last.value not in reading.beside) and not (reading.unit and last.unit)
-
-
-def _read_numbers(entry: Entry) -> Iterator[Reading]:
-    """Yield the numbers of an entry that count something: a share, or with a unit or a plural beside them."""
-    text = _LABEL.sub(" ", _text_of(entry))
-    title = stems_of(_LABEL.sub(" ", entry.action))
-    matches = list(_NUMBER.finditer(text))
-    beside = frozenset(_number(match["value"]) for match in matches)
-    for match in matches:
-        before, unit = (match["before"] or "").lower(), (match["unit"] or "").lower()
-        unit = "" if unit in STOP_WORDS else unit
-        is_named = before.endswith("s") or match["colon"] or "." in match["value"]
-        if not match["whole"] and not unit and not is_named:
-            continue
-        written = match["value"]
-        if match["whole"]:
-            written = f"{match['value']} {match['of']} {match['whole']}"
-        elif unit and len(unit) < 4:
-            written = f"{match['value']} {match['unit']}"
-        ahead, behind = text[: match.start("value")].split()[-4:], text[match.end("value") :].split()[:4]
-        around = stems_of(" ".join((*ahead, *behind))) | title
-        value, whole = _number(match["value"]), _number(match["whole"] or "0")
-        yield Reading(value, written, unit, whole, before, around, entry, beside - {value})
-
-
-def _number(written: str) -> float:
-    return float(_THOUSANDS.sub("", written).replace(",", "."))

@@ -29,15 +29,8 @@ from archivist.stream.obstacles import (
 )
 from archivist.stream.timelines import Timeline, describe_obstacle
 
-# One wait is an ordinary handover, and an issue that was named twice is no thread.
-_LEAST_WAITS = 2
+# An issue that was named twice is no thread.
 _LEAST_THREAD = 3
-# Work that was left for this many cycles is told as left.
-_LEFT_CYCLES = 3
-_MOST_OPEN = 2
-_LEAST_AGAIN = 2
-# What took this many times as long as the others is worth a look; fewer others say nothing.
-_SLOW, _LEAST_OTHERS = 2, 2
 _SHOWN = 6
 _TOPIC_CHARACTERS = 70
 _DONE = re.compile(

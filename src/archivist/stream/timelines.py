@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.recall.statements import stem_word
 from archivist.records import Entry, EntryType
-from archivist.stream.causes import find_cause
+from archivist.stream.causes import STATED, find_cause
 from archivist.stream.complaints import is_retold, read_complaints
 from archivist.stream.insight_text import (
     Insight,
@@ -90,6 +92,8 @@ class Timeline(NamedTuple):
     def is_certain(self) -> bool:
         """Say whether all reports surely tell of the same thing."""
         phrases = {report.phrase for report in self.reports}
+        if self.relapses and not self.is_blocker:
+            return False
         return (len(phrases) == 1 and "" not in phrases) or all(
             bool(self.issues) or not self.words or are_alike(report.words, self.words)
             for report in self.reports
@@ -140,6 +144,8 @@ def find_obstacles(
     roles = roles_of(entries)
     reports = _read_all(entries, roles)
     known = {entry.id for entry in entries}
+    others = list(others)
+    stream = sorted(unique_entries((*entries, *others)), key=lambda entry: entry.seq)
     later = [report for entry in others if entry.id not in known for report in read_reports(entry, roles)]
     ends = [report for report in (*reports, *later) if report.sign == "ended"]
     ends.sort(key=lambda end: end.position)
@@ -151,11 +157,16 @@ def find_obstacles(
         if home is None:
             groups.append(home := [])
         home.append(report)
+    groups = [_with_observed(group, entries, roles) for group in groups]
     found = [_make_timeline(group, ends) for group in groups]
     blockers = [each for each in found if each.is_blocker and len(each.cycles) >= _BLOCKED_CYCLES]
     once = [each for each in found if each.is_blocker and len(each.cycles) < _BLOCKED_CYCLES]
     # What blocks once is one sighting more of the same trouble.
-    troubles = [_make_timeline(_with_sightings(each, once), ends) for each in found if not each.is_blocker]
+    troubles = [
+        _with_later_end(_make_timeline(_with_sightings(each, once), ends), stream, roles)
+        for each in found
+        if not each.is_blocker
+    ]
     # Trouble now and then is normal, unless somebody says that it is back, or how it ended.
     troubles = [
         each
@@ -221,6 +232,8 @@ def _sentence_stems(report: ObstacleReport) -> frozenset[str]:
     return stems_of(sentences[report.place] if report.place < len(sentences) else report.said)
 
 
+# A reflection compares the same titles again and again.
+@lru_cache(maxsize=4_096)
 def stems_of(text: str) -> frozenset[str]:
     """Return what a text is about by its words' beginnings: a renewal and what was renewed are one."""
     exhausted = (f"out of {word.lower()}" for word in _EXHAUSTED.findall(text))
@@ -245,6 +258,79 @@ def _with_sightings(trouble: Timeline, rare: Sequence[Timeline]) -> list[Obstacl
     ]
     first, *rest = trouble.reports
     return [first, *sorted((*rest, *same), key=lambda report: report.position)] if same else trouble.reports
+
+
+def _with_observed(
+    group: list[ObstacleReport], entries: Sequence[Entry], roles: Collection[str]
+) -> list[ObstacleReport]:
+    """Return the reports of an obstacle with a number, and what was observed of it besides.
+
+    Of trouble that is what weighs as much, of what blocks all that was said while nobody worked on it.
+    """
+    labels = Counter(label for report in group for label in {*labels_of(report.entry)})
+    label, count = next(iter(labels.most_common(1)), ("", 0))
+    sign, first, least = group[0].sign, group[0].entry, min(report.entry.importance for report in group)
+    if 2 * count <= len(group):
+        return group
+    known = {report.entry.id for report in group}
+    seen = [
+        entry
+        for entry in entries
+        if entry.type is EntryType.OBSERVATION
+        and entry.id not in known
+        and label in labels_of(entry)
+        and first.seq < entry.seq
+        and (sign == "blocked" or entry.importance >= least)
+        and stems_of(entry.action) & stems_of(first.action)
+        and not STATED.search(entry.action)
+        and all(report.sign == sign for report in read_reports(entry, roles))
+    ]
+    # What was seen after the last work may be that it helped.
+    worked = max((e.seq for e in entries if e.type is EntryType.ACTION and label in labels_of(e)), default=0)
+    causes = {cause.id for cause in _find_causes(entries, [label])}
+    is_idle = sign == "blocked" and worked <= first.seq
+    seen = [
+        entry
+        for entry in seen
+        if is_idle or (sign != "blocked" and entry.seq < worked and entry.id not in causes)
+    ]
+    more = [group[0]._replace(entry=entry, said="", place=0, phrase="") for entry in seen]
+    return sorted((*group, *more), key=lambda report: report.position)
+
+
+def _find_causes(entries: Sequence[Entry], labels: Collection[str]) -> list[Entry]:
+    """Return what a role observed of a number right before it worked on it: more often why than that."""
+    about = [entry for entry in entries if {*labels} & {*labels_of(entry)}]
+    return [
+        seen
+        for seen, work in pairwise(about)
+        if (seen.type, work.type) == (EntryType.OBSERVATION, EntryType.ACTION) and seen.role == work.role
+    ]
+
+
+def _with_later_end(timeline: Timeline, entries: Sequence[Entry], roles: Collection[str]) -> Timeline:
+    """Return a timeline that knows what was done and seen of the thing after its last report.
+
+    What was seen after work on it ends it; the work alone may.
+    """
+    if timeline.is_over or timeline.is_blocker:
+        return timeline
+    last = timeline.reports[-1].entry
+    counts = Counter(label for report in timeline.reports for label in {*labels_of(report.entry)})
+    labels = {label for label, count in counts.items() if 2 * count > len(timeline.reports)}
+    stems = {stem for stem, share in timeline.stems.items() if share >= 0.5}
+    later = [
+        entry
+        for entry in entries
+        if entry.seq > last.seq
+        and (labels & {*labels_of(entry)} if labels else len(stems & stems_of(entry.action)) > 1)
+    ]
+    if not later or any(report.sign != "ended" for report in read_reports(later[-1], roles)):
+        return timeline
+    end = ObstacleReport("ended", later[-1], timeline.words, said=later[-1].action)
+    is_seen = later[-1].type is EntryType.OBSERVATION
+    is_worked = any(entry.type is EntryType.ACTION for entry in later[:-1])
+    return timeline._replace(end=end, is_over=is_seen and is_worked)
 
 
 def _is_same_obstacle(report: ObstacleReport, group: Sequence[ObstacleReport]) -> bool:
@@ -329,11 +415,8 @@ def obstacle_insight(
     others: Sequence[Entry] = (),
 ) -> Insight:
     """Return what is said of a blocker or a trouble, and how it stands at the end."""
-    cluster, cycles, end = (
-        unique_entries(report.entry for report in timeline.reports),
-        timeline.cycles,
-        timeline.end,
-    )
+    cluster = unique_entries(report.entry for report in timeline.reports)
+    cycles, end = timeline.cycles, timeline.end
     issues, description = timeline.issues, describe_obstacle(timeline)
     began, last = timeline.began or timeline.reports[0], cluster[-1]
     ended = f", open since cycle {began.entry.cycle}"
@@ -347,24 +430,21 @@ def obstacle_insight(
     is_pressing = is_strategic and end is None
     decision = _find_decision(timeline, entries) if is_strategic else None
     relapses = [report.entry for report in timeline.relapses[-1:]]
-    # An entry that is only filed under an issue does not say that the issue is blocked.
-    victims = dict.fromkeys(
-        issue
-        for each in timeline.reports
-        for issue in each.victims
-        if issue not in issues and f"#{issue}" in f"{each.entry.action} {each.entry.content}"
-    )
+    victims = _find_victims(timeline)
     known = (*cluster, began.entry, *relapses, *(each for each in (end and end.entry, decision) if each))
     told = {entry.id for entry in known}
     tried = [entry for entry in _find_tried(timeline, entries) if entry.id not in told][-_SHOWN_TRIED:]
     solved = (end.entry, *reversed(tried)) if end is not None else ()
     cause = next((cause for cause in map(find_cause, solved) if cause), "")
+    found = [] if cause or timeline.is_blocker else _find_causes(entries, _about(timeline))
+    why = [entry for entry in found if entry.id not in told and not STATED.search(entry.action)][-1:]
     return make_insight(
         cluster,
         description + ended,
         state,
         f"Reported in {format_cycles(cycles)}." if not timeline.is_blocker else "",
         f"Why: “{cause}”." if cause else "",
+        *(f"Seen before the last work on it: {quote_entry(entry)}." for entry in why),
         _quote_details(timeline, cause),
         f"It began with {quote_report(began)}." if began.entry.id != last.id else "",
         *(f"It came back after {quote_report(report)}." for report in timeline.relapses[-1:]),
@@ -375,12 +455,22 @@ def obstacle_insight(
         tags=(kind,),
         issues=issues,
         importance=10 if is_pressing else 9,
-        quoted=(*known, *tried),
+        quoted=(*known, *tried, *why),
         about=_about(timeline),
     )._replace(
         blocker=description if is_pressing and timeline.is_blocker else "",
         words=tuple(timeline.words),
         rule=" ".join(decision.action.split()).rstrip(".") if decision else "",
+    )
+
+
+def _find_victims(timeline: Timeline) -> dict[int, None]:
+    """Return the issues that an obstacle holds up: one that an entry is only filed under is none."""
+    return dict.fromkeys(
+        issue
+        for each in timeline.reports
+        for issue in each.victims
+        if issue not in timeline.issues and f"#{issue}" in f"{each.entry.action} {each.entry.content}"
     )
 
 
@@ -424,6 +514,7 @@ def describe_obstacle(timeline: Timeline) -> str:
     said = max((each for each in fits if each[2]), default=(0, 0, ""))[2]
     if timeline.is_blocker and not timeline.reports[0].issues and (issues or tickets):
         name = f"#{issues[0]}" if issues else tickets[0]
+        said = said.removesuffix(f", {name}")
         return f"{name} was blocked {span}{f': {shorten(said)}' if said else ''}"
     phrase = _phrase_of(timeline, tickets)
     if timeline.is_blocker:
@@ -475,14 +566,18 @@ def _find_tried(timeline: Timeline, entries: Sequence[Entry]) -> list[Entry]:
     """Return what entries say was done about an obstacle after its first report and before its end."""
     began, end, roles = timeline.began or timeline.reports[0], timeline.end, roles_of(entries)
     found = []
+    is_untyped = all(entry.type is EntryType.OBSERVATION for entry in entries)
+    is_typed = {entry.type for entry in entries} >= {EntryType.ACTION, EntryType.OBSERVATION}
     for entry in entries:
         is_between = began.entry.seq < entry.seq and (end is None or entry.seq < end.entry.seq)
         named = [stem for stem in stems_of(entry.action) if timeline.stems.get(stem, 0) >= 0.5]
         is_alike = are_surely_alike(words_of(entry.action), timeline.words) or len(named) > 1
         # Who observes that nothing has happened has done nothing about it.
-        is_work = entry.type is not EntryType.OBSERVATION and not _UNDONE.search(entry.action)
-        if is_between and is_work and (is_alike or {*timeline.issues} & {*entry.issues}):
-            is_report = any(report.sign != "ended" for report in read_reports(entry, roles))
+        is_work = (entry.type is not EntryType.OBSERVATION or is_untyped) and not _UNDONE.search(entry.action)
+        is_named = bool({*timeline.issues} & {*entry.issues})
+        if is_between and is_work and (is_alike or is_named):
+            is_action = is_typed and is_named and entry.type is EntryType.ACTION
+            is_report = not is_action and any(report.sign != "ended" for report in read_reports(entry, roles))
             found += [] if is_report else [entry]
     return found
 

@@ -213,18 +213,11 @@ def _make_case(
     those: Sequence[ObservedFailure],
     noted: Mapping[str, Mapping[str, Any]],
 ) -> Case:
-    """Sum up what is stored about a failure, by earlier runs and by this one, the oldest first.
-
-    `noted` are the failures of this run.
-    """
+    """Sum up what is stored about a failure, by earlier runs and by this one, whose failures are `noted`."""
     earlier = history.runs_meeting(reading.episode.project, key)
     entries = _with_guesses(key, [*(run.digest_part("failures") for run in earlier), noted])
     helped = [[from_digest(value) for value in entry.get("remedies") or ()] for entry in entries]
-    # The calls that each remedy helped, with their errors.
-    examples: dict[Remedy, dict[tuple[str, str], None]] = {}
-    for remedies, entry in zip(helped, entries, strict=True):
-        for remedy, (command, line) in zip(remedies, entry.get("shown") or (), strict=False):
-            examples.setdefault(remedy, {})[command, line] = None
+    examples = _find_examples(helped, entries)
     often = Counter(
         text
         for remedies in helped
@@ -264,10 +257,7 @@ def _make_case(
         command=common_form([entry["command"] for entry in entries]) or entries[0]["command"],
         line=line,
         shown=shown,
-        calls={
-            None: _call_names([entry["command"] for entry in entries]),
-            **{remedy: _call_names([call for call, _ in some]) for remedy, some in examples.items()},
-        },
+        calls=_name_calls([entry["command"] for entry in entries], examples),
         varying=frozenset(
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
         ),
@@ -290,6 +280,25 @@ def _general_example(
         met = common if is_telling(common.replace("<name>", "")) else met
     command = remedy.instead if remedy.way is RemedyKind.COMMAND and remedy.instead else command
     return command, line if met in lines else met
+
+
+def _find_examples(
+    helped: Sequence[Sequence[Remedy]], entries: Sequence[Mapping[str, Any]]
+) -> dict[Remedy, dict[tuple[str, str], None]]:
+    """Return the calls that each remedy helped, with their errors."""
+    examples: dict[Remedy, dict[tuple[str, str], None]] = {}
+    for remedies, entry in zip(helped, entries, strict=True):
+        for remedy, (command, line) in zip(remedies, entry.get("shown") or (), strict=False):
+            examples.setdefault(remedy, {})[command, line] = None
+    return examples
+
+
+def _name_calls(
+    commands: Sequence[str], examples: Mapping[Remedy, Mapping[tuple[str, str], None]]
+) -> dict[Remedy | None, tuple[str, ...]]:
+    """Return the names of the calls that failed, of all under None and of those that each remedy helped."""
+    names: dict[Remedy | None, tuple[str, ...]] = {None: _call_names(commands)}
+    return names | {remedy: _call_names([call for call, _ in some]) for remedy, some in examples.items()}
 
 
 def _call_names(calls: Sequence[str]) -> tuple[str, ...]:
