@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from archivist.recall.embedders.static import StaticEmbedder
 
 # Evidence is asked for in banks from this size on, of questions of so many words, so many of which an answer
-# needs: "what did we do yesterday" needs none, and of many only the rarest are searched for.
-_LEAST_DOCUMENTS, LEAST_SAID, _LEAST_NEEDED, _MOST_NEEDED = 120, 4, 2, 20
+# needs: "what did we do yesterday" needs none, of two one alone decides, and of many only the rarest are
+# searched for.
+_LEAST_DOCUMENTS, LEAST_SAID, _LEAST_NEEDED, _MOST_NEEDED = 120, 4, 3, 20
 # Below this evidence a question is about something that the bank does not hold.
 LEAST_EVIDENCE = 1.6
 # A long text has words of any question, and the best of many texts is better than the best of few: more is
