@@ -100,7 +100,10 @@ def measure_absent(sets: Sequence[QuestionSet], encoder: CachedEncoder, locomo: 
     for name, found in asked.items():
         weights, least = choose([each for other, each in asked.items() if other != name])
         own = _find_bound(found, PRESENT)
-        rows = (name, weights, least), ("  as it is now", PRESENT, evidence.LEAST_EVIDENCE)
+        rows = (
+            (name, weights, least),
+            ("  as it is now", PRESENT, evidence.least_evidence(encoder.name, 0.0, 0.0)),
+        )
         for label, weights, least in (*rows, ("  by its own bound", PRESENT, own)):
             shares = _shares_below(found, weights, least)
             cells = "".join(f"  {shares[kind]:12.2f}" if kind in shares else f"{'':14}" for kind in KINDS)

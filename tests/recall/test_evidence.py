@@ -29,7 +29,8 @@ def test_the_longer_the_texts_the_more_evidence_an_answer_needs() -> None:
 
 @pytest.mark.req("C5")
 def test_the_larger_the_bank_the_more_evidence_an_answer_needs_as_far_as_was_measured() -> None:
-    sizes = [least_evidence(0.0, excess_size(documents)) for documents in (0, 200, 5_000, 20_000, 10**6)]
+    counts = (0, 200, 5_000, 20_000, 10**6)
+    sizes = [least_evidence("static-1", 0.0, excess_size(documents)) for documents in counts]
     assert sizes == sorted(sizes)
     assert sizes[-1] == sizes[-2]
 

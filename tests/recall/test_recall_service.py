@@ -376,18 +376,9 @@ def test_a_question_about_something_that_the_bank_does_not_hold_finds_nothing(ba
     # The date stands in the record's time, not in its words.
     assert "r130#0" in _names(bank, "Did Sofia keep the gallery open on 16 November, 2023?")
     assert _names(bank, "What did we do yesterday?")
-
-
-def test_a_best_text_that_says_what_is_asked_in_other_words_answers(bank: Bank) -> None:
-    for number in range(130):
-        _talk(
-            bank,
-            f"r{number}",
-            f"The {WORDS[number % 13]} of service {number} waits for the {WORDS[number % 11]}",
-        )
-    _talk(bank, "r130", "The museum shows old pictures of ships until nine in the evening")
+    _talk(bank, "r131", "The museum shows old pictures of ships until nine in the evening")
     _embed(bank)
-    assert _names(bank, "Which paintings of boats does the gallery exhibit at night?")[:1] == ["r130#0"]
+    assert _names(bank, "Which paintings of boats does the gallery exhibit at night?")[:1] == ["r131#0"]
     assert _names(bank, "Which engines of cars does the garage repair at night?") == []
 
 

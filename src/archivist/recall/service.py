@@ -131,7 +131,7 @@ class Recall(BankService):
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
             best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
-            if _lacks_evidence(reader, query, candidates, found, documents):
+            if _lacks_evidence(reader, query, question.embedder, candidates, found, documents):
                 found, documents = {}, {}
             found = {
                 place: found[place]
@@ -310,6 +310,7 @@ def _places_of_projects(
 def _lacks_evidence(
     reader: Reader,
     query: Query,
+    embedder: str,
     candidates: Candidates,
     found: Mapping[int, Relevance],
     documents: dict[int, IndexedDocument],
@@ -321,7 +322,8 @@ def _lacks_evidence(
     if len(query.text.split()) < LEAST_SAID:
         has_words = candidates.words or candidates.shown_words
         return not has_words and max(candidates.cosines.values()) < _NEAR_WITHOUT_WORDS
-    least = least_evidence(excess_length(documents.values()), excess_size(candidates.documents))
+    length, size = excess_length(documents.values()), excess_size(candidates.documents)
+    least = least_evidence(embedder, length, size)
     missing = least - candidates.weigh_evidence(found)
     if missing <= 0 or not candidates.asks_for_evidence(query.text):
         return False
