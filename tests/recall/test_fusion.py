@@ -14,7 +14,6 @@ from archivist.recall.scoring import (
     Relevance,
     discount_long,
     estimate_baseline,
-    excess_length,
     fuse,
     is_match,
 )
@@ -166,14 +165,3 @@ def test_where_an_encoder_finds_a_crowd_near_the_words_decide() -> None:
         cosines = {2: 0.7, **dict.fromkeys(range(3, 14), tenth), 1: 0.2}
         found = fuse(words, 5.0, cosines, usual, ENCODER_FUSION)
         assert max(found, key=lambda place: found[place].total) == first
-
-
-@pytest.mark.req("C5")
-def test_the_longer_the_texts_the_more_evidence_an_answer_needs() -> None:
-    found = [
-        IndexedDocument(1, "event", "r#1", 0, None, 0.3, "", "r", 1, "", 0, words) for words in (10, 90, 400)
-    ]
-    short, middle, long = (excess_length([document]) for document in found)
-    assert excess_length([]) == short == 0
-    assert short < middle < long
-    assert excess_length(found) < long

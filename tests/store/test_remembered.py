@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from archivist import Bank
+from archivist.records import Episode, Event, EventKind
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 
 
@@ -62,6 +63,29 @@ def test_nothing_is_kept_of_a_transaction(bank: Bank) -> None:
     bank.lessons.add("kept")
     bank.lessons.add("kept too")
     assert _count(bank, made) == 2
+
+
+def test_documents_are_read_again_when_anybody_changed_them(bank: Bank) -> None:
+    def known() -> list[str]:
+        with bank.reading() as reader:
+            at = reader.documents_at([("r", seq) for seq in range(4)])
+            read = reader.indexed_documents([each.place for each in at])
+            assert [read[each.place] for each in at] == at
+            return [each.record for each in at]
+
+    def said(seq: int) -> Event:
+        return Event(run="r", seq=seq, kind=EventKind.MESSAGE, role="user", text=f"said {seq}")
+
+    bank.capture(Episode(id="r"), [said(0)])
+    assert known() == known() == ["r#0"]
+    with Bank.open(bank.path) as other:
+        other.capture(Episode(id="r"), [said(0), said(1)])
+    assert known() == ["r#0", "r#1"]
+    with pytest.raises(ZeroDivisionError), bank.transaction():
+        bank.capture(Episode(id="r"), [said(0), said(1), said(2)])
+        assert len(known()) == 3
+        raise ZeroDivisionError
+    assert known() == ["r#0", "r#1"]
 
 
 def test_a_common_kind_is_found_in_the_same_order_as_by_its_scope(bank: Bank) -> None:

@@ -17,12 +17,13 @@ from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
 from archivist.recall.statements import (
     asks,
-    drop_shared_label,
+    drop_label,
     explain_change,
     find_statement,
     is_code,
     is_question,
     read_change,
+    read_label,
     read_signs,
     read_statement,
     says_change,
@@ -144,6 +145,8 @@ class _Excerpt(NamedTuple):
 
     statement: str
     is_short: bool
+    stems: frozenset[str]
+    label: str
 
 
 @lru_cache(maxsize=512)
@@ -151,7 +154,7 @@ def _read_excerpt(text: str, asked: str) -> _Excerpt | None:
     if is_code(text):
         return None
     statement = find_statement(text, asked)
-    return _Excerpt(statement, statement == text)
+    return _Excerpt(statement, statement == text, read_statement(statement).stems, read_label(statement))
 
 
 def apply_amendments(
@@ -180,14 +183,15 @@ def apply_amendments(
         for place in {place for pair in pairs for place in pair}
     }
     for newer, older in pairs:
-        if texts[newer].place != texts[older].place:
-            continue
         later, earlier = excerpts[newer], excerpts[older]
-        if later is None or earlier is None:
+        if later is None or earlier is None or texts[newer].place != texts[older].place:
             continue
         is_short, is_end = later.is_short and earlier.is_short, (newer, older) in ends
-        said = drop_shared_label(later.statement, earlier.statement)
-        shared = 1.0 if is_end else share_of_words(*(read_statement(each).stems for each in said))
+        said, stems = (later.statement, earlier.statement), (later.stems, earlier.stems)
+        if later.label and later.label == earlier.label:
+            said = drop_label(said[0]), drop_label(said[1])
+            stems = read_statement(said[0]).stems, read_statement(said[1]).stems
+        shared = 1.0 if is_end else share_of_words(*stems)
         least = (_LEAST_SHARED if may_move else _SURELY_SHARED) if is_short else _SHARED_IN_LONG
         if shared < least or not (may_move or read_change(said[0]).is_told):
             continue

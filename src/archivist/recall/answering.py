@@ -22,13 +22,13 @@ _SHORT_PART = 3
 
 def filter_answers(text: str, recalled: RecallResult) -> tuple[Hit, ...]:
     """Return the recalled pieces that answer the question, and are not only nearest by chance."""
-    from archivist.recall.embedders.static import StaticEmbedder
+    from archivist.recall.embedders.static import open_bundled
 
     is_static = recalled.embedder.startswith("static")
     is_understood = True
     if is_static:
         # The bundled table also gives a vector to letters that are no word: near to that is near to nothing.
-        table = StaticEmbedder()
+        table = open_bundled()
         parts = (part for part in _WORD_PARTS.findall(text) if len(part) > _SHORT_PART)
         is_understood = any(table.has_word(word) for word in (*keywords(text), *parts))
 

@@ -10,7 +10,7 @@ the weights of a preset.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import exp, log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _FULL_DEVIATIONS = 5.0
 _MOST_MEANING = 2.0
-_MOST_SHARE = 1.2
+MOST_SHARE = 1.2
 # The nearest that is compared with what is usual.
 _TENTH = 9
 _USUAL_TENTH = 0.45
@@ -42,15 +42,6 @@ SPEAKER = 0.25
 IN_PERIOD = 0.15
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
-# Below this evidence a question is about something that the bank does not hold. `python -m bench.retrieval`
-# chooses one that loses 2 % of the answers of one set; at 1.05 LoCoMo's recall fell below .75.
-LEAST_EVIDENCE = 1.0
-_UNKNOWN_NAME = 0.4
-# A long text has words of any question: above this number of words more evidence is asked, by the logarithm
-# of the length. The script chooses .3; in a rough trial on joined LongMemEval sessions 4 of 24 were lost from
-# .2 on, and 1 at .15.
-EVIDENCE_BY_LENGTH = 0.15
-_SHORT_TEXT = 40
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
 # (commits .14), from the second on they speak of the same (conversations .26 to .32). And the number of
 # neighbours for which this is assumed.
@@ -162,7 +153,7 @@ def fuse(
     """
     top = max(words.values(), default=0.0)
     # A short text that repeats a word scores above the ideal, but contains no more than all words.
-    unit = max(ideal, top / _MOST_SHARE) or 1.0
+    unit = max(ideal, top / MOST_SHARE) or 1.0
     shares = {place: score / unit for place, score in words.items()}
     if baseline is None:
         return {place: Relevance(share, share, 0.0, 1.0) for place, share in shares.items()}
@@ -186,28 +177,6 @@ def fuse(
 def score_meaning(cosine: float, baseline: CosineBaseline) -> float:
     """Return how much nearer than usual a document is: 1 for five standard deviations."""
     return min(_MOST_MEANING, max(0.0, baseline.deviations(cosine) / _FULL_DEVIATIONS))
-
-
-def weigh_evidence(
-    found: Mapping[int, Relevance], scale: float = 1.0, *, has_unknown_name: bool = False
-) -> float:
-    """Return how much speaks for an answer among these: the best by words, by cosine and by both together.
-
-    The scale makes shares of all words of the question shares of those that an answer needs. Who asks about a
-    name that no document contains asks about something else.
-    """
-    if not found:
-        return 0.0
-    words = min(_MOST_SHARE, scale * max([why.words for why in found.values()]))
-    cosine = max([why.cosine or 0.0 for why in found.values()])
-    both = max([min(_MOST_SHARE, scale * why.words) + why.meaning for why in found.values()])
-    return 1.5 * words + cosine + 0.5 * both - (_UNKNOWN_NAME if has_unknown_name else 0.0)
-
-
-def excess_length(documents: Collection[IndexedDocument]) -> float:
-    """Return by how much these texts are longer than short ones, as a logarithm; 0 for short texts."""
-    mean = sum(document.length for document in documents) / max(1, len(documents))
-    return log(max(1.0, mean / _SHORT_TEXT))
 
 
 def is_match(why: Relevance) -> bool:
@@ -256,12 +225,14 @@ def add_neighbour_scores(
     result = dict(found)
     for positions in at.values() if trust else ():
         totals = {position: found[place].total for position, place in positions.items()}
+        total_at = totals.get
         for position, place in positions.items() if len(totals) > 1 else ():
-            lent = 0.0
-            for step, share in zip(LENT, (weights.beside, weights.two_away), strict=True):
-                lent += share * max(totals.get(position - step, 0.0), totals.get(position + step, 0.0))
-            lent *= trust * (_LENT_IN_LOG if documents[place].kind == "entry" else 1.0)
+            # Written out: this is done for each of a hundred documents.
+            beside = max(total_at(position - 1, 0.0), total_at(position + 1, 0.0))
+            two_away = max(total_at(position - 2, 0.0), total_at(position + 2, 0.0))
+            lent = trust * (weights.beside * beside + weights.two_away * two_away)
             if lent:
+                lent *= _LENT_IN_LOG if documents[place].kind == "entry" else 1.0
                 result[place] = found[place].raise_by(neighbours=lent)
     return result
 

@@ -13,6 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archivist.access.rights import Layer, Verb, is_hidden_from, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, asking, lexical
+from archivist.recall.evidence import (
+    COVERED,
+    LEAST_SAID,
+    READ_TEXTS,
+    Candidates,
+    cover_words,
+    excess_length,
+    excess_size,
+    least_evidence,
+)
 from archivist.recall.query import EVERY_REPO, Query, build_search_filter
 from archivist.recall.results import (
     DEFAULT_LIMIT,
@@ -27,8 +37,6 @@ from archivist.recall.results import (
 )
 from archivist.recall.scoring import (
     ASSISTANT,
-    EVIDENCE_BY_LENGTH,
-    LEAST_EVIDENCE,
     LENT,
     PERSON,
     CosineBaseline,
@@ -39,7 +47,6 @@ from archivist.recall.scoring import (
     boost_scores,
     discount_long,
     estimate_baseline,
-    excess_length,
     fuse,
     fusion_of,
     lift_wish,
@@ -47,7 +54,6 @@ from archivist.recall.scoring import (
     score_documents,
     score_meaning,
     to_unit_scale,
-    weigh_evidence,
 )
 from archivist.recall.statements import END_WORDS, words_beside_end
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
@@ -75,9 +81,6 @@ _RARE = 10
 _SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
-# A floor was measured on banks from this size on, with questions of so many words.
-_FLOORED = 120
-_LEAST_ASKED, _MOST_ASKED = 4, 20
 # Of one to three words in all, none of which any document contains, the nearest is this near only for other
 # forms of a word: in four banks of real sessions none of 221 such questions about other things reached .34.
 _NEAR_WITHOUT_WORDS = 0.35
@@ -107,29 +110,6 @@ class Question(NamedTuple):
     has_known_words: bool = True
 
 
-class Candidates(NamedTuple):
-    """What the text index and the vectors found, before it is scored: scores and cosines by places.
-
-    `ideal` is the score of a document that contains every word of the question, `needed` that of one with
-    the words that an answer needs. An unknown name is one that no document contains. `documents` is the size
-    of the bank.
-    """
-
-    shown_words: tuple[str, ...]
-    words: dict[int, float]
-    ideal: float
-    cosines: dict[int, float]
-    baseline: CosineBaseline | None
-    needed: float = 0.0
-    has_unknown_name: bool = False
-    documents: int = 0
-
-    def weigh_evidence(self, found: Mapping[int, Relevance]) -> float:
-        """Return how much speaks for an answer among what was found."""
-        scale = self.ideal / self.needed if self.needed > 0 else 1.0
-        return weigh_evidence(found, scale, has_unknown_name=self.has_unknown_name)
-
-
 class Recall(BankService):
     """Finding by words and by meaning."""
 
@@ -151,7 +131,7 @@ class Recall(BankService):
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
             best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
             documents = reader.indexed_documents(best)
-            if _lacks_evidence(query, candidates, found, documents):
+            if _lacks_evidence(reader, query, question.embedder, candidates, found, documents):
                 found, documents = {}, {}
             found = {
                 place: found[place]
@@ -328,22 +308,42 @@ def _places_of_projects(
 
 
 def _lacks_evidence(
+    reader: Reader,
     query: Query,
+    embedder: str,
     candidates: Candidates,
     found: Mapping[int, Relevance],
-    documents: Mapping[int, IndexedDocument],
+    documents: dict[int, IndexedDocument],
 ) -> bool:
     """Say whether a plain question to a bank of some size finds nothing for want of evidence."""
     is_plain = not query.kinds or "event" in query.kinds
-    if not is_plain or candidates.baseline is None or candidates.documents < _FLOORED:
+    if not is_plain or not candidates.is_large():
         return False
-    asked = len(lexical.extract_terms(query.text).words)
-    if asked < _LEAST_ASKED:
+    if len(query.text.split()) < LEAST_SAID:
         has_words = candidates.words or candidates.shown_words
-        is_sentence = len(query.text.split()) >= _LEAST_ASKED
-        return not (has_words or is_sentence) and max(candidates.cosines.values()) < _NEAR_WITHOUT_WORDS
-    least = LEAST_EVIDENCE + EVIDENCE_BY_LENGTH * excess_length(documents.values())
-    return asked <= _MOST_ASKED and candidates.weigh_evidence(found) < least
+        return not has_words and max(candidates.cosines.values()) < _NEAR_WITHOUT_WORDS
+    length, size = excess_length(documents.values()), excess_size(candidates.documents)
+    least = least_evidence(embedder, length, size)
+    missing = least - candidates.weigh_evidence(found)
+    if missing <= 0 or not candidates.asks_for_evidence(query.text):
+        return False
+    return missing > COVERED or COVERED * read_cover(reader, candidates, found, documents) < missing
+
+
+def read_cover(
+    reader: Reader,
+    candidates: Candidates,
+    found: Mapping[int, Relevance],
+    documents: dict[int, IndexedDocument],
+) -> float:
+    """Return from 0 to 1 how much of the question the best texts say, in its words or near ones."""
+    from archivist.recall.embedders.static import open_bundled
+    from archivist.store.searchable import build_search_document
+
+    best = sorted(documents, key=lambda place: (-found[place].total, place))[:READ_TEXTS]
+    records = _load_records(reader, documents, best).values()
+    texts = [each.spoken or each.text for record in records if (each := build_search_document(record))]
+    return cover_words(candidates.needed, texts, open_bundled())
 
 
 def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:
@@ -375,7 +375,8 @@ def find_candidates(reader: Reader, question: Question, count: int) -> Candidate
         if word in wanted.words or not count
     }
     ideal = sum(weights.values())
-    needed = ideal - sum(weights.get(word, 0.0) for word in asking.unanswered_words(question.text))
+    unanswered = asking.unanswered_words(question.text)
+    needed = {word: weight for word, weight in weights.items() if word not in unanswered}
     has_unknown_name = any(counts.get(name) == 0 for name in lexical.proper_names(question.text))
     shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
     # A vector of words that no document contains and the table does not know means nothing.

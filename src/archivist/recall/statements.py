@@ -326,12 +326,17 @@ def _has_other_number(
     return bool(new.numbers and old.numbers) and not new.numbers >= old.numbers
 
 
-def drop_shared_label(newer: str, older: str) -> tuple[str, str]:
-    """Return two texts without a word of change that labels both: of two decisions none changes the other."""
-    new, old = _LABEL.match(newer), _LABEL.match(older)
-    if new and old and new[1].lower() == old[1].lower() and stem_word(new[1].lower()) in _CHANGES:
-        return newer[new.end() :], older[old.end() :]
-    return newer, older
+def drop_label(text: str) -> str:
+    """Return a text without the word of change that labels it: of two decisions none changes the other."""
+    found = _LABEL.match(text)
+    return text[found.end() :] if found else text
+
+
+def read_label(text: str) -> str:
+    """Return the word of change that labels a text, or nothing."""
+    found = _LABEL.match(text)
+    label = found[1].lower() if found else ""
+    return label if stem_word(label) in _CHANGES else ""
 
 
 @lru_cache(maxsize=64)

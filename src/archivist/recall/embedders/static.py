@@ -19,9 +19,9 @@ import struct
 import sys
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, cached_property, lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,6 +50,14 @@ MAGIC = b"ARCHTAB1"
 CACHED_WORDS = 100_000
 CACHED_TEXTS = 256
 BLOCK = 16_384
+# The weight of a word without any piece, about that of the rarest.
+_UNKNOWN_WORD = 1.6
+
+
+@cache
+def open_bundled() -> StaticEmbedder:
+    """Return the bundled table, opened once."""
+    return StaticEmbedder()
 
 
 def words_of(text: str) -> list[str]:
@@ -125,6 +133,7 @@ class StaticEmbedder:
         self.name = f"static-{digest.hex()[:8]}"
         # A new record is embedded for every query until its vector is in the bank.
         self._by_numpy = lru_cache(CACHED_TEXTS)(self._embed_with_numpy)
+        self._pieces_of = lru_cache(CACHED_WORDS)(lambda word: pieces_of(word, self._find))
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of one text, without importing numpy; zeros when no word is known."""
@@ -174,6 +183,33 @@ class StaticEmbedder:
                 vectors[owner] += scales.take(block) @ table.take(block, axis=0).astype("f4")
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         vectors /= np.where(lengths > 0, lengths, 1)[:, None]
+        return vectors
+
+    def compare_words(self, asked: Sequence[str], said: Sequence[str]) -> list[tuple[float, float]]:
+        """Return each asked word's weight in the table, and its cosine with the nearest said word.
+
+        What is rare in all texts weighs more. A cosine is at least 0.
+        """
+        import numpy as np
+
+        wanted, had = self._sum_pieces(asked), self._sum_pieces(said)
+        weights, lengths = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in (wanted, had))
+        near = (wanted @ had.T) / np.outer(np.where(weights, weights, 1), np.where(lengths, lengths, 1))
+        nearest = np.max(near, axis=1, initial=0.0)
+        return [*zip(np.where(weights, weights, _UNKNOWN_WORD).tolist(), nearest.tolist(), strict=True)]
+
+    def _sum_pieces(self, words: Collection[str]) -> NDArray[np.float32]:
+        """Return one row for each word, not at unit length; zeros for a word without any piece."""
+        import numpy as np
+
+        table, scales = self._arrays
+        pieces = [self._pieces_of(word) for word in words]
+        rows = np.array([*chain.from_iterable(pieces)], np.intp)
+        vectors = np.zeros((len(pieces), self.dimensions), np.float32)
+        known = [owner for owner, own in enumerate(pieces) if own]
+        if known:
+            starts = [0, *accumulate(len(own) for own in pieces if own)][:-1]
+            vectors[known] = np.add.reduceat(scales[rows, None] * table[rows].astype("f4"), starts)
         return vectors
 
     def _find(self, piece: bytes) -> int:

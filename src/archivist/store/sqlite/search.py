@@ -251,8 +251,7 @@ class SqliteReader(SqlReader):
         if not kinds or self._count_matches(f"scope : ({scope})", half + 1) <= half:
             return None
         best = self._score_by_words(match, "", search_filter, 2 * limit)
-        sql = f"SELECT id FROM documents WHERE id IN ({{}}) AND kind IN ({marks(kinds)})"
-        known = {place for (place,) in self._query_each(sql, [hit.place for hit in best], *kinds)}
+        known = set(self.filter_places([hit.place for hit in best], search_filter))
         found = [hit for hit in best if hit.place in known]
         return found if len(found) >= limit or len(best) < 2 * limit else None
 
@@ -316,8 +315,7 @@ class SqliteReader(SqlReader):
             scores = self.cosines(query, embedder, self._cache.rows.nearest(query, shortlist, allowed))
         if is_filtered:
             scores = {place: scores[place] for place in self.filter_places(list(scores), search_filter)}
-        ranked = sorted((-score, place) for place, score in scores.items())
-        best = [place for _, place in ranked[: max(limit, _HALVES)]]
+        best = sorted(scores, key=scores.__getitem__, reverse=True)[: max(limit, _HALVES)]
         halves = self._rows_of("vector_halves", known[0], best[:_HALVES])
         scores |= zip(halves, float16_dots(query, list(halves.values())), strict=True)
         best.sort(key=lambda place: (-scores[place], place))
@@ -361,19 +359,33 @@ class SqliteReader(SqlReader):
         return int8_dots(query, self._cache.sample)
 
     def indexed_documents(self, places: Sequence[int]) -> dict[int, IndexedDocument]:
-        rows = self._query_each(f"{_DOCUMENT} WHERE id IN ({{}})", places)
-        return {row[0]: _read_document(row) for row in rows}
+        kept: dict[int, IndexedDocument] = self._keep("documents by place")
+        missing = [place for place in places if place not in kept]
+        for row in self._query_each(f"{_DOCUMENT} WHERE id IN ({{}})", missing):
+            kept[row[0]] = _read_document(row)
+        return {place: kept[place] for place in places if place in kept}
 
     def documents_at(self, positions: Sequence[tuple[str, int]]) -> list[IndexedDocument]:
-        found = []
-        for batch in split_batches(list(dict.fromkeys(positions)), BATCH // 2):
+        kept: dict[tuple[str, int], list[IndexedDocument]] = self._keep("documents by position")
+        wanted = dict.fromkeys(positions)
+        missing = [position for position in wanted if position not in kept]
+        kept |= {position: [] for position in missing}
+        for batch in split_batches(missing, BATCH // 2):
             pairs = ", ".join(["(?, ?)"] * len(batch))
             rows: Iterable[Any] = self._db.execute(
                 f"{_DOCUMENT} WHERE (thread, position) IN (VALUES {pairs}) AND thread <> ''",
                 [value for pair in batch for value in pair],
             )
-            found += [_read_document(row) for row in rows]
-        return found
+            for document in map(_read_document, rows):
+                kept[document.thread, document.position].append(document)
+        return [document for position in wanted for document in kept[position]]
+
+    def _keep(self, name: str) -> dict[Any, Any]:
+        """Return what was read of the index since the last write, to be added to."""
+        kept: dict[Any, Any] = self._read_once(name, dict)
+        if len(kept) > _LISTED:
+            kept.clear()
+        return kept
 
     def stored_vectors(self, embedder: str, places: Sequence[int]) -> dict[int, bytes]:
         known = self._embedder(embedder)
@@ -425,13 +437,14 @@ class SqliteReader(SqlReader):
         scope = _scope_expression(search_filter)
         ranges, values = _range_conditions(search_filter)
         conditions = [ranges] if ranges else []
+        is_small = scope and self.document_count() <= _LISTED
+        # In a small bank all are known after the first question.
+        if is_small and (listed := self._list_once(search_filter)) is not None:
+            return [place for place in places if place in listed]
         if kinds := _only_kinds(search_filter):
             conditions.append(f"d.kind IN ({marks(kinds)})")
             values += kinds
         elif scope:
-            # In a small bank all are known after the first question.
-            if self.document_count() <= _LISTED and (listed := self._list_once(search_filter)) is not None:
-                return [place for place in places if place in listed]
             conditions.append("d.id IN (SELECT rowid FROM search WHERE search MATCH ? AND rowid = d.id)")
             values.append(f"scope : ({scope})")
         sql = " AND ".join(["SELECT d.id FROM documents d WHERE d.id IN ({})", *conditions])
