@@ -25,6 +25,7 @@ from archivist.reading.replacements import (
     cure_by_flags,
     cure_by_folder,
     cure_by_interpreter,
+    cure_by_other_name,
     cure_by_other_runner,
     cure_by_path,
     cure_by_sequence,
@@ -320,7 +321,9 @@ def _runs_same_tests(act: ToolCall, step: Step, failed: ToolCall) -> bool:
     if not failed.main or not failed.is_test or not act.is_test or step is not act.main:
         return False
     targets = failed.main.arguments
-    return bool(targets) and step.arguments == targets and not is_evasion(step, failed.main)
+    # What stands before them is the other program's own word, as in `vitest run`.
+    is_same = bool(targets) and step.arguments[-len(targets) :] == targets
+    return is_same and len(step.arguments) <= len(targets) + 1 and not is_evasion(step, failed.main)
 
 
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
@@ -364,7 +367,7 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             return found or cure_by_variant(failed, failure, near) or _cure_by_step(failed, near)
         case K.MISSING_FILE:
             found = cure_by_folder(failed, near) or cure_by_path(failed, failure, near)
-            return found or _cure_by_step(failed, near)
+            return found or cure_by_other_name(failed, failure, near) or _cure_by_step(failed, near)
         case K.EDIT_NOT_APPLIED:
             return _cure_by_other_edit(failed, later)
         case K.GIT:

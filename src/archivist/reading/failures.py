@@ -204,9 +204,10 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
             return pick_clue(find_clues(text)) or fallback_clue(text)
         if clue is None and not is_local and _ONE_COMPLAINT.fullmatch(text.strip()):
             return pick_clue(find_clues(text)) or fallback_clue(text)
-        if clue is None and not is_local and text.strip().count("\n") < _LAST_LINES:
-            # Nothing but that its server cannot be reached.
-            clue = pick_clue([each for each in find_clues(text) if each.kind is FailureKind.NETWORK])
+        if clue is None and not is_local:
+            # It ends with nothing but that its server cannot be reached.
+            end = "\n".join(text.strip().split("\n")[-_LAST_LINES:])
+            clue = pick_clue([each for each in find_clues(end) if each.kind is FailureKind.NETWORK])
         # `gh pr checks` exits with 8 while checks are pending.
         if clue is None and (code in (1, 8) or not text.strip()):
             return None

@@ -80,7 +80,7 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     if main and wanted and is_look(main) and not is_look(wanted):
         return True
     # It goes on with what was stopped; what was done meanwhile helped.
-    if main and not _RESUMING.isdisjoint(main.flags):
+    if main and not _RESUMING.isdisjoint(main.flags) and (not wanted or main.flags != wanted.flags):
         return True
     message = failed.failure.line if failed.failure else ""
     if shows_instead(cure.acts[-1].steps, failed.steps, message):

@@ -578,6 +578,25 @@ def cure_by_path(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) 
     return None
 
 
+def cure_by_other_name(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the same call with another file of the missing one's folder and kind, which the run found."""
+    wrong = failure.subject.removeprefix("./")
+    wanted = [word.value for word in failed.main.words] if failed.main else []
+    named = [word for word in wanted if base_name(word) == base_name(wrong) and "/" in word]
+    for act in later if len(named) == 1 and not is_scratch(named[0]) else ():
+        if edits_project(act):
+            return None
+        words = [word.value for word in act.main.words] if act.main else []
+        changed = [pair for pair in zip(wanted, words, strict=False) if pair[0] != pair[1]]
+        if len(words) != len(wanted) or len(changed) != 1 or changed[0][0] != named[0] or not has_worked(act):
+            continue
+        folder, ending = named[0].rpartition("/")[0], named[0].rpartition(".")[2]
+        if changed[0][1].rpartition("/")[0] == folder and changed[0][1].endswith(f".{ending}"):
+            paths = (relative_path(path.removeprefix("./")) for path in reversed(changed[0]))
+            return Cure(Remedy(RemedyKind.PATH, *paths), (act,))
+    return None
+
+
 def _runs_beside(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether two calls run a script each in the same way and in the same folder."""
     if not act.scripts or act.purpose != failed.purpose:

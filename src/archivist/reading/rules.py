@@ -271,8 +271,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              "|~emporary failure in name|getaddrinfo|~odename nor servname|~ailure resolving",
              r"(?i)could not resolve host|name or service not known|temporary failure (?:in name resolution"
              r"|resolving)|getaddrinfo (?:ENOTFOUND|EAI_AGAIN)|nodename nor servname"),
-        rule("connection refused", "~onnection refused|ECONNREFUSED",
-             r"(?:[Cc]onnection refused|ECONNREFUSED)"),
+        rule("connection refused", "~onnection refused|ECONNREFUSED|~onnection to the server",
+             r"[Cc]onnection refused|ECONNREFUSED|[Cc]onnection to the server \S{1,100} was refused"),
         rule("connection lost", "~onnection reset|ECONNRESET|~onnection aborted|ETIMEDOUT"
              "|~onnection timed out|~o route to host|~etwork is unreachable", r"(?:[Cc]onnection (?:reset"
              r"|aborted|timed out)|ECONNRESET|ETIMEDOUT|[Nn]o route to host|[Nn]etwork is unreachable)"),
@@ -368,7 +368,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              "|no such subcommand|not a git command|is not a docker command",
              r"^(?:error|Error):? (?:unrecognized subcommand|[Uu]nknown (?:sub)?command:?"
              r"|no such (?:sub)?command:?) [`'\"]?(?P<subject>[\w:-]+)|^(?P<program>git"
-             r"|docker): '(?P<subject2>[\w-]+)' is not a (?:git|docker) command"),
+             r"|docker): '(?P<subject2>[\w-]+)' is not a (?:git|docker) command"
+             r'|^unknown (?:sub)?command \"(?P<subject3>[\w:-]+)\" for \"'),
         rule("unexpected argument", "unexpected argument|wasn't expected",
              r"^error: (?:unexpected argument|Found argument) '(?P<subject>[^']+)'"),
         rule("invalid value", "error: invalid value",
