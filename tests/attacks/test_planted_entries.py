@@ -123,8 +123,8 @@ def test_a_program_by_its_whole_path_is_ours_outside_of_every_repository(
     archivist("init")
     (tmp_path / "bin").mkdir()
     (project / "bin").mkdir()
-    for folder in (tmp_path / "bin", project / "bin"):
-        (folder / "archivist").write_text("#!/bin/sh")
+    for place in (tmp_path / "bin", project / "bin"):
+        (place / "archivist").write_text("#!/bin/sh")
     (tmp_path / "linked").symlink_to(project / "bin")
     for folder, is_ours in (("bin", True), ("linked", False), (f"{project.name}/bin", False)):
         command = f"{tmp_path / folder}/archivist hook claude-code session-start"

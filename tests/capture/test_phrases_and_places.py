@@ -42,7 +42,7 @@ def test_what_speaks_of_a_password_stays(text: str) -> None:
 @pytest.mark.req("N7")
 @pytest.mark.parametrize(
     "text",
-    [r'{"password":"a\"Zebra80b"}', r'{\"password\":\"a\\\"Zebra80b\"}', r'PASSWORD="a\"Zebra80b" make'],
+    [r'{"password":"a\"Zebra80b"}', r"{\"password\":\"a\\\"Zebra80b\"}", r'PASSWORD="a\"Zebra80b" make'],
 )
 def test_an_escaped_quote_ends_no_value(text: str) -> None:
     after = redact(text).text

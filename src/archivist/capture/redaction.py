@@ -251,7 +251,9 @@ def _is_setting(
         return False
     if separator.strip(" \t") == ":":
         return separator != ":"
-    is_ini = kind == "password" and separator.strip(" \t") == "=" and rules.LINE_LEAD.search(before) is not None
+    is_ini = (
+        kind == "password" and separator.strip(" \t") == "=" and rules.LINE_LEAD.search(before) is not None
+    )
     return is_ini and rules.SECTION.search(text, max(0, start - 2_000), start) is not None
 
 

@@ -134,7 +134,8 @@ _PAIRED_VALUES: Final = (
 
 # What is written to a program that reads a secret, from a pipe or a here-string.
 _READER: Final = (
-    r"(?:sudo (?:-\w{1,3} )?-\w{0,3}S|(?:sudo )?(?:chpasswd|passwd|smbpasswd|kinit|cryptsetup|su(?![\w\-])))\b"
+    r"(?:sudo (?:-\w{1,3} )?-\w{0,3}S"
+    r"|(?:sudo )?(?:chpasswd|passwd|smbpasswd|kinit|cryptsetup|su(?![\w\-])))\b"
 )
 _READER_OPTION: Final = r"--(?:password-stdin|with-token)\b"
 # The same for programs that are given settings too.
@@ -274,7 +275,8 @@ _PLACES: Final[tuple[_Place, ...]] = (
     _place(
         "passw",
         rules.is_told_value,
-        r"(?i:passw(?:ord|d))[`*\"']{0,2}[ \t]{1,40}\|[ \t]{1,40}[`\"']?(?P<value>[^\s|`\"']{8,128})[`\"']?[ \t]{1,80}\|",
+        r"(?i:passw(?:ord|d))[`*\"']{0,2}[ \t]{1,40}\|[ \t]{1,40}[`\"']?"
+        r"(?P<value>[^\s|`\"']{8,128})[`\"']?[ \t]{1,80}\|",
     ),
     # Sentences: "A temporary password is generated for root@localhost: …", "password reset to: …".
     _place(

@@ -123,7 +123,7 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("readme-key", "rdme_", _ALNUM + "{40,80}", is_mixed=True),
     *_vendor("prefect-key", "pnu_", _ALNUM + "{36,40}", is_mixed=True),
     *_vendor("contentful-token", "CFPAT-", r"[\w\-]{40,50}", is_mixed=True),
-    # Our own: `access/service.py` draws 32 bytes. Names with this beginning have no capitals among small letters.
+    # Our own: `access/service.py` draws 32 bytes. Names that begin so have capitals or small letters, not both.
     *_vendor("archivist-token", "arch_", r"(?=[\w\-]{0,42}[A-Z])(?=[\w\-]{0,42}[a-z])[\w\-]{43}(?![\w\-])"),
     *_vendor("tavily-key", "tvly-", "(?:dev-|prod-)?" + _ALNUM + "{32,40}", is_mixed=True),
 )
@@ -464,9 +464,10 @@ _LABEL_WORDS: Final = """
 _LABELS: Final = frozenset(re.findall(r"\w+", _LABEL_WORDS))
 _PHRASE_WORD: Final = lazy_pattern(r"[\w!#$%&*+@^~\-]{1,24}")
 # What a sentence about a password has and a phrase for one hardly ever.
-_PROSE: Final = frozenset(
-    "the an your you is are be was if or to of in at for on by de la le el du des per und der die das".split()
-)
+_PROSE_WORDS: Final = """
+    the an your you is are be was if or to of in at for on by de la le el du des per und der die das
+"""
+_PROSE: Final = frozenset(_PROSE_WORDS.split())
 
 
 def is_template(value: str) -> bool:
