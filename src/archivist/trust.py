@@ -404,7 +404,7 @@ def renew_note(file: Path, store: Store) -> None:
 
 
 def carry_mark(file: Path, store: Store) -> None:
-    """Give a copy that goes into a bank's place the mark that is noted of the bank, if it is a known bank's."""
+    """Give a known bank's copy, which goes into a bank's place, the mark that is noted of that one."""
     mark = str((find_note(file) or {}).get("mark", ""))
     if mark and mark_of(store) != mark and places_of(mark_of(store)):
         _write_mark(store, mark)

@@ -41,7 +41,8 @@ def test_no_text_keeps_a_token_of_ours(bank: Bank) -> None:
     secrets = [bank.tokens.create(f"agent:kit{number}").secret for number in range(50)]
     for secret in secrets:
         for text in (
-            secret, f"use {secret} please", f"{secret}\n01M7 human:ada", f'{{"X": "{secret}"}}', f"(`{secret}`)"
+            secret, f"use {secret} please", f"{secret}\n01M7 human:ada",
+            f'{{"X": "{secret}"}}', f"(`{secret}`)"
         ):  # fmt: skip
             assert secret[5:] not in redact(text).text, text
     for name in ("arch_x86_64_unknown_linux_gnu_release_candidate", "arch_" + "setup" * 9, "arch_linux"):

@@ -28,11 +28,14 @@ def test_a_quoted_password_may_have_spaces(form: str, phrase: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '"password": "Forgot your password?"', '"password": "At least 8 characters"', '"password": "Mot de passe"',
-        '"password": "Confirm New Password"', 'PASSWORD="Enter your password"', '"password": "Passwort vergessen"',
+        '"password": "Forgot your password?"', '"password": "At least 8 characters"',
+        '"password": "Mot de passe"',
+        '"password": "Confirm New Password"', 'PASSWORD="Enter your password"',
+        '"password": "Passwort vergessen"',
         '"password": "Step 2 of 3"', 'password: "8 to 12 letters"', 'label_password = "The new one, 8 long"',
         "secret: db-tls-2", "password (optional): string", "Secret: see below", "| password | Type | x |",
-        'echo "import os" > tests/test_token.py', "echo done > token_count.md", "su -c 'make test' <<< $INPUT",
+        'echo "import os" > tests/test_token.py', "echo done > token_count.md",
+        "su -c 'make test' <<< $INPUT",
     ],
 )  # fmt: skip
 def test_what_speaks_of_a_password_stays(text: str) -> None:

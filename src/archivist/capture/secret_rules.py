@@ -123,7 +123,7 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("readme-key", "rdme_", _ALNUM + "{40,80}", is_mixed=True),
     *_vendor("prefect-key", "pnu_", _ALNUM + "{36,40}", is_mixed=True),
     *_vendor("contentful-token", "CFPAT-", r"[\w\-]{40,50}", is_mixed=True),
-    # Our own: `access/service.py` draws 32 bytes. Names that begin so have capitals or small letters, not both.
+    # Our own: `access/service.py` draws 32 bytes. No name that begins so mixes capitals and small letters.
     *_vendor("archivist-token", "arch_", r"(?=[\w\-]{0,42}[A-Z])(?=[\w\-]{0,42}[a-z])[\w\-]{43}(?![\w\-])"),
     *_vendor("tavily-key", "tvly-", "(?:dev-|prod-)?" + _ALNUM + "{32,40}", is_mixed=True),
 )

@@ -275,7 +275,7 @@ def prompt(run: str, focus: str, toolsets: tuple[str, ...]) -> None:
 @_always_json
 @click.pass_obj
 def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
-    """Call the tool NAME with ARGUMENTS, a JSON object, as an agent: the one that --actor names, or `tools`."""
+    """Call the tool NAME with ARGUMENTS, a JSON object, as the agent of --actor, or as `tools`."""
     try:
         values = parse_json(arguments, "ARGUMENTS")
     except InputError as error:

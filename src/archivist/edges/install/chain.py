@@ -171,8 +171,8 @@ def find_lines_around(root: Path) -> list[str]:
             if target.has_line_around(_read_hooks(target.path)):
                 files[target.path] = None
     return [
-        f"a hook in {path} calls archivist in a line that does more: remove the line unless you wrote it; if you"
-        " did, give the rest an entry of its own, then archivist install"
+        f"a hook in {path} calls archivist in a line that does more: remove the line unless you wrote it;"
+        " if you did, give the rest an entry of its own, then archivist install"
         for path in files
     ]
 

@@ -241,7 +241,7 @@ def _overwrite(source: Path, path: Path, kept: Path, part: Path) -> None:
         # Only beside a log can the old state be read while the new one is written; an empty file has none.
         live.execute("PRAGMA journal_mode = WAL; SELECT count(*) FROM sqlite_schema").fetchall()
         with live.backup("main", new, "main") as backup:
-            # Others may note the log as theirs until the lock is taken, and pages may go into it from then on.
+            # Others may note the log as theirs until the lock is taken; from then on pages go into it.
             for pages in (1, -1):
                 if log is not None:
                     log.before_overwrite()
