@@ -608,8 +608,6 @@ def digest_failure(
             text = remedy.text if is_command else advice(remedy)
             cures[met.failure.subject, text, remedy.way.value] = None
     name = first.act.purpose if first.act.steps else first.act.event.tool
-    subjects = list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12]
-    typed = [each for each in subjects if any(_is_typed(each, met.act.event.text) for met in those)]
     # A script of one run, or a look at something, is nothing that a project often fails in. Of a line with
     # several commands, which one failed with which of the messages is a guess.
     is_unclear = first.act.is_look or len(_working_steps(first.act)) > 1
@@ -630,9 +628,7 @@ def digest_failure(
         **({"of": guessed_for} if guessed_for else {}),
         "events": [met.act.event.id for met in those[:2]]
         + [act.event.id for met in those[:2] if met.cure for act in met.cure.acts[:2]],
-        "subjects": subjects,
-        # Those that the call itself named: the others are the program's words.
-        **({"typed": typed} if typed else {}),
+        **_subjects_of(those),
         "remedies": [to_digest(remedy) for remedy in shown][:8],
         "shown": [list(example) for example in shown.values()][:8],
         "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
@@ -661,8 +657,12 @@ def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str
     return [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
 
 
-def _is_typed(word: str, text: str) -> bool:
-    return bool(word) and re.search(rf"(?<![\w-]){re.escape(word)}(?!\w)", text) is not None
+def _subjects_of(those: Sequence[ObservedFailure]) -> dict[str, list[str]]:
+    """Return what a failure was about, and what of it the calls named: the rest are the program's words."""
+    subjects = list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12]
+    calls = "\n".join(met.act.event.text for met in those)
+    typed = [each for each in subjects if re.search(rf"(?<![\w-]){re.escape(each)}(?!\w)", calls)]
+    return {"subjects": subjects, **({"typed": typed} if typed else {})}
 
 
 def _is_class(met: ObservedFailure) -> bool:
