@@ -42,6 +42,7 @@ from archivist.trust import (
     bank_digest,
     has_bank_at,
     is_of_home,
+    log_of,
     mark_of,
     note_server_bank,
     open_trusted,
@@ -321,7 +322,7 @@ class Bank:
         refuse_links(file)
         if shown and bank_digest(file) != shown:
             raise BankError(f"{str(file)!r} was changed while you looked", hint="look at it again")
-        store = SqliteStore.open(file)
+        store = SqliteStore.open(file, log_of(file))
         with cls(store, path=file, actor=actor, config=Config(), clock=system_clock, ids=new_id) as bank:
             is_rewritten = is_known is not None
             is_known = is_known if is_rewritten else bool(places_of(mark_of(store)))

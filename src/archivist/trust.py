@@ -168,6 +168,10 @@ def open_trusted(
     if _is_new(file):
         return _make_noted(file, open_store) if create else open_store(None)
     with _locked_state(file):
+        from archivist.files.write import remove_stale_temporaries
+
+        # What a killed process copied beside the bank.
+        remove_stale_temporaries(file.parent)
         # Read under the lock: whoever is just making the bank holds it until the bank is noted.
         note, log = find_note(file), LogNote(file)
         if not is_below:
@@ -230,6 +234,11 @@ class LogNote:
         number, size, _ = self._look()
         if number and (is_rewritten or not size):
             self._write(number, _FILLED_NEXT)
+
+    def before_overwrite(self) -> None:
+        """Note that the log will hold another state of the bank, whose ledger may end at an earlier entry."""
+        self._entry = 0
+        self.before_commit(is_rewritten=True)
 
     def after_commit(self, entry: int | None = None) -> None:
         """Note the log as it is now, and the number of the ledger's last entry."""
@@ -394,6 +403,18 @@ def renew_note(file: Path, store: Store) -> None:
         _note_log(file, store)
 
 
+def carry_mark(file: Path, store: Store) -> None:
+    """Give a known bank's copy, which goes into a bank's place, the mark that is noted of that one."""
+    mark = str((find_note(file) or {}).get("mark", ""))
+    if mark and mark_of(store) != mark and places_of(mark_of(store)):
+        _write_mark(store, mark)
+
+
+def log_of(file: Path) -> LogNote | None:
+    """Return what is noted of the log beside a bank; the global one needs no note."""
+    return None if is_of_home(file) else LogNote(file)
+
+
 def withdraw_trust(file: Path) -> bool:
     """Take back that a bank was accepted, also one that is gone; return whether it was."""
     with _locked_home() as home:
@@ -514,14 +535,18 @@ def _make_noted(file: Path, open_store: Callable[[LogNote | None], Store]) -> St
     return open_trusted(file, open_store)
 
 
-def _note(home: Path, file: Path, store: Store, mark: str = "") -> None:
+def _write_mark(store: Store, mark: str) -> None:
     from archivist.clock import system_clock
     from archivist.records.actor import ARCHIVIST
 
-    mark = mark or os.urandom(16).hex()
     with store.writing(ARCHIVIST, system_clock()) as writer:
         writer.set_setting(MARK, mark)
     store.settle()
+
+
+def _note(home: Path, file: Path, store: Store, mark: str = "") -> None:
+    mark = mark or os.urandom(16).hex()
+    _write_mark(store, mark)
     _note_log(file, store)
     notes = {**_read_notes(home), _place_key(file): {"mark": mark, "number": _file_number(file)}}
     _write_notes(home, notes)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.access.service import KEPT, IdempotencyStore, digest_of
+from archivist.capture.redaction import redact
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.records import Actor, ActorKind, Token
 from archivist.records.layers import TokenState
@@ -34,6 +35,18 @@ def test_only_the_hash_of_a_token_is_kept(bank: Bank) -> None:
     assert (change.entry.verb, change.entry.actor) == ("create", bank.actor)
     assert issued.secret not in repr(change)
     assert bank.ledger.verify().is_whole
+
+
+def test_no_text_keeps_a_token_of_ours(bank: Bank) -> None:
+    secrets = [bank.tokens.create(f"agent:kit{number}").secret for number in range(50)]
+    for secret in secrets:
+        for text in (
+            secret, f"use {secret} please", f"{secret}\n01M7 human:ada",
+            f'{{"X": "{secret}"}}', f"(`{secret}`)"
+        ):  # fmt: skip
+            assert secret[5:] not in redact(text).text, text
+    for name in ("arch_x86_64_unknown_linux_gnu_release_candidate", "arch_" + "setup" * 9, "arch_linux"):
+        assert redact(name).text == name
 
 
 @pytest.mark.parametrize("secret", ["", "arch_", "arch_" + "x" * 43, "x" * 10_000, "arch_\ud800", "Bearer"])

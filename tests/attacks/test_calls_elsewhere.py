@@ -129,6 +129,10 @@ def test_a_line_that_enters_another_repository_teaches_nothing(
         ("git diff HEAD..main", False),
         ("git log origin/main..feature/x", False),
         ("git show HEAD~1", False),
+        ("fd checks -x {}", True),
+        ("fd -e py -x ruff check", True),
+        ("fd -e py extra", False),
+        ("git diff --name-only | xargs ruff check", False),
     ],
 )
 def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out: bool) -> None:
@@ -145,6 +149,14 @@ def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out:
         "ruby -Ivendor/evil run.rb",
         "npm test -w evil",
         "git -C vendor -C evil gc",
+        've""ndor/e\\vil/checks',
+        "vendor/e'v'il/checks",
+        "./vendor/ev\\\nil/checks",
+        "fd checks vendor -x {}",
+        "fd -HX sh checks vendor",
+        "fdfind checks --exec-batch {}",
+        "ls vendor | xargs -I{} ./vendor/{}/checks",
+        "git ls-files -z | xargs -0 pytest",
     ],
 )
 def test_a_repository_inside_of_the_project_teaches_nothing_by_the_names_that_calls_have_for_it(

@@ -19,6 +19,25 @@ HOOKS = (
     "./tools/archivist hook claude-code session-start",
     "$CLAUDE_PROJECT_DIR/tools/archivist hook claude-code session-start",
     "python3 -m archivist hook claude-code session-start",
+    "/proc/self/cwd/bin/archivist hook claude-code session-start",
+    '"/proc/self/cwd/bin/archivist" hook claude-code session-start',
+    "/nowhere/bin/archivist hook claude-code session-start",
+    "$HOME/src/x/bin/archivist hook claude-code session-start",
+    "~/src/x/bin/archivist hook claude-code session-start",
+    "archivist.exe hook claude-code session-start",
+)
+DEAD = (
+    "archivist hook claude-code session-start\u00a0",
+    "archivist hook claude-code session-start --help",
+)
+AROUND = (
+    "archivist hook claude-code session-start & touch planted",
+    "archivist hook claude-code session-start $(touch planted)",
+    "archivist hook claude-code session-start\ntouch planted",
+    "sh -c './bin/archivist hook claude-code session-start'",
+    "bash -lc 'archivist hook claude-code session-start; touch planted'",
+    "false && archivist hook claude-code session-start",
+    "archivist.cmd hook claude-code session-start",
 )
 SERVERS = (
     {"command": "archivist", "args": ["mcp", "--actor", "human:owner", "--tools", "all"]},
@@ -26,6 +45,8 @@ SERVERS = (
     {"command": "archivist", "args": ["mcp"], "env": {"ARCHIVIST_TRUST__FOLDERS": "/"}},
     {"command": "archivist", "args": ["mcp"], "env": {"PYTHONPATH": "."}},
     {"command": "tools/archivist", "args": ["mcp"]},
+    {"command": "/proc/self/cwd/archivist", "args": ["mcp"]},
+    {"command": "archivist.exe", "args": ["mcp"]},
 )
 
 
@@ -50,6 +71,67 @@ def test_a_planted_hook_is_named_and_ours_is_installed(
     is_left = command.startswith("env")
     assert (command in [each["command"] for each in handlers]) is is_left
     assert (SAID in archivist("doctor").out) is is_left
+
+
+def _plant(project: Path, command: str) -> Path:
+    file = project / ".claude" / "settings.json"
+    file.parent.mkdir(exist_ok=True)
+    planted = {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}
+    file.write_text(json.dumps({"hooks": planted}))
+    return file
+
+
+def _start_commands(file: Path) -> list[str]:
+    groups = json.loads(file.read_text())["hooks"]["SessionStart"]
+    return [handler["command"] for group in groups for handler in group["hooks"]]
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("command", DEAD)
+def test_a_planted_hook_that_does_nothing_is_replaced(
+    archivist: Command, project: Path, command: str
+) -> None:
+    archivist("init")
+    file = _plant(project, command)
+    archivist("install", "claude-code", "--project")
+    assert _start_commands(file) == ["archivist hook claude-code session-start"]
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("command", AROUND)
+def test_a_line_around_our_hook_is_never_counted_in_silence(
+    archivist: Command, project: Path, command: str
+) -> None:
+    archivist("init")
+    file = _plant(project, command)
+    said = f"a hook in {file} calls archivist in a line that does more: remove the line"
+    assert said in archivist("doctor").out
+    assert said in archivist("install", "claude-code", "--project").err
+    assert command in _start_commands(file)
+    assert said in archivist("doctor").out
+    # The remedy helps.
+    file.write_text("{}")
+    assert "calls archivist in a line" not in archivist("install", "claude-code", "--project").err
+    assert _start_commands(file) == ["archivist hook claude-code session-start"]
+    assert "calls archivist in a line" not in archivist("doctor").out
+
+
+@pytest.mark.req("N7")
+def test_a_program_by_its_whole_path_is_ours_outside_of_every_repository(
+    archivist: Command, project: Path, tmp_path: Path
+) -> None:
+    archivist("init")
+    (tmp_path / "bin").mkdir()
+    (project / "bin").mkdir()
+    for place in (tmp_path / "bin", project / "bin"):
+        (place / "archivist").write_text("#!/bin/sh")
+    (tmp_path / "linked").symlink_to(project / "bin")
+    for folder, is_ours in (("bin", True), ("linked", False), (f"{project.name}/bin", False)):
+        command = f"{tmp_path / folder}/archivist hook claude-code session-start"
+        file = _plant(project, command)
+        archivist("install", "claude-code", "--project")
+        assert (command in _start_commands(file)) is is_ours, folder
+        assert len(_start_commands(file)) == 1
 
 
 @pytest.mark.req("N7")

@@ -12,6 +12,7 @@ import pytest
 
 from archivist import Bank
 from archivist.brief.works import LATEST_RUNS, FailingRun, select_failing
+from archivist.reading.run import read_run
 from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import TYPED
 from tests.banks import fresh_bank
@@ -340,7 +341,7 @@ def test_refused_edits_are_told_where_several_runs_meet_them_with_what_avoids_th
 @pytest.mark.req("N1")
 def test_the_words_that_a_call_was_refused_for_in_two_runs_are_told() -> None:
     def refuse(*words: str) -> FailingRun:
-        entry: dict[str, object] = {"name": "shopctl", "kind": "usage", "subjects": words}
+        entry: dict[str, object] = {"name": "shopctl", "kind": "usage", "subjects": words, "typed": words}
         entry["class"] = "unexpected argument"
         return FailingRun([{"shop|usage:shopctl": entry}])
 
@@ -348,6 +349,20 @@ def test_the_words_that_a_call_was_refused_for_in_two_runs_are_told() -> None:
     assert [each.error for each in select_failing(noted, 12)] == ["unexpected argument `--json`"]
     noted = [refuse("please do it"), refuse("please do it")]
     assert select_failing(noted, 12) == ()
+
+
+@pytest.mark.req("N1", "N7")
+@pytest.mark.parametrize(("typed", "told"), [("tets", "`tets`"), ("other", "“tets”")])
+def test_a_word_that_only_the_message_named_stands_in_quotation_marks(typed: str, told: str) -> None:
+    def notes(name: str) -> FailingRun:
+        refused = "error: unrecognized subcommand 'tets'"
+        call = Event(run=name, seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=f"./tool {typed}",
+                     target=f"./tool {typed}", output=refused, exit_code=2)  # fmt: skip
+        run = read_run(Episode(id=name, project="shop"), (call,), suspicion=lambda *_: "")
+        return FailingRun([run.digest["failures"]])
+
+    failing = select_failing([notes("run-1"), notes("run-2")], 12)
+    assert [each.error for each in failing] == [f"unknown subcommand {told}"]
 
 
 @pytest.mark.req("N1")

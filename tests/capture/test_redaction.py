@@ -241,7 +241,7 @@ def test_every_vendor_rule_matches_a_key_made_for_it() -> None:
             "1" + draw(UPPER, 58, 2),
         ),
         *(f"{draw(HEX, 64, 3)}-{draw(ALNUM, 16, 3)}", f"{draw(ALNUM, 22, 3)}.{draw(ALNUM, 43, 3)}"),
-        f"{draw(ALNUM, 8, 4)}_{draw(ALNUM, 24, 4)}",
+        *(f"{draw(ALNUM, 8, 4)}_{draw(ALNUM, 24, 4)}", draw(ALNUM, 43, 4)),
         *(f"eyJ{draw(WORDY, 200, 5)}", draw(WORDY, 140, 5), str(uuid.UUID(draw(HEX, 32, 6)))),
     )
     for rule in VENDOR_RULES:

@@ -550,3 +550,12 @@ def test_a_current_folder_that_was_deleted_is_named(tmp_path: Path) -> None:
     script = f'rmdir "{gone}"; exec "{ARCHIVIST}" brief'
     done = subprocess.run(["/bin/sh", "-c", script], cwd=gone, capture_output=True, check=False)
     assert (done.returncode, b"the current folder, which was deleted" in done.stderr) == (5, True)
+
+
+@pytest.mark.parametrize("actor", ["human:ada", "orchestrator:planner", "agent:kit"])
+def test_a_call_of_a_tool_acts_as_an_agent_whoever_is_named(bank_cli: Command, actor: str) -> None:
+    words = ("tools", "call", "lesson_add", json.dumps({"summary": "Freeze the clock"}))
+    assert bank_cli("--actor", actor, *words).code == 0
+    (change, *_) = json.loads(bank_cli("ledger", "--json").out)["changes"]
+    assert change["actor"] == ("agent:kit" if actor == "agent:kit" else "agent:tools")
+    assert bank_cli("--actor", actor, "tools", "call", "core_update", "{}").code != 0

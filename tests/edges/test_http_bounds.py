@@ -214,3 +214,26 @@ def test_a_refusal_never_repeats_a_long_value(served: Served, operation: tuple[s
             if name in path:
                 answer = client.request(method, path.replace(name, long), json=REQUESTS[operation])
                 assert len(answer.content) < 3_000
+
+
+@pytest.mark.parametrize("blank", ["\n\r\n", " ,\u3000"])
+def test_a_blank_text_in_any_field_is_no_fault_of_the_server(served: Served, blank: str) -> None:
+    failed = []
+    with served.client("agent:kit:qa") as agent, served.client("human:ada") as person:
+        document = agent.get("/openapi.json").json()
+        for path, methods in document["paths"].items():
+            if "/events" in path:
+                continue
+            for method, operation in methods.items():
+                body = REQUESTS.get((method, path), {})
+                content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+                fields = [place for place, field in _fields(document, content.get("schema", {})) if place]
+                named = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+                for client in (agent, person):
+                    answers = [_send(client, method, path, _with_value(body, each, blank)) for each in fields]
+                    target = path if method == "get" else ""
+                    for name, value in PATHS.items() if target else ():
+                        target = target.replace(name, value)
+                    answers += [client.get(target, params={name: blank}) for name in named if target]
+                    failed += [(method, path, each.text) for each in answers if each.status_code >= 500]
+    assert failed == []

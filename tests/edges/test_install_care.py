@@ -16,7 +16,7 @@ from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain, changes
-from archivist.edges.install.entries import ProgramCall, calls_in
+from archivist.edges.install.entries import OUR_PROGRAM, ProgramCall, calls_in
 from archivist.errors import InputError
 from tests.banks import lay_bank
 from tests.commands import Command
@@ -115,7 +115,7 @@ def test_anothers_server_of_our_name_is_refused_and_stays(at: Path) -> None:
 def test_what_a_user_changed_in_codexs_table_is_kept(at: Path) -> None:
     _run(install, "codex")
     path = at / ".codex/config.toml"
-    text = path.read_text().replace('"archivist"\n', '"/opt/bin/archivist"\nenv = { A = "b" }\n')
+    text = path.read_text().replace('"archivist"\n', f'"{OUR_PROGRAM}"\nenv = {{ A = "b" }}\n')
     _put(path, text := text.replace("tool_timeout_sec = 60", "tool_timeout_sec = 300"))
     assert tomllib.loads(text)["mcp_servers"]["archivist"]["env"] == {"A": "b"}
     assert "installed already" in _run(install, "codex").stderr
@@ -129,7 +129,7 @@ def test_what_a_user_changed_in_codexs_table_is_kept(at: Path) -> None:
 )
 def test_a_server_by_its_whole_path_stays_so(at: Path, client: str, name: str) -> None:
     _run(install, client)
-    text = (at / name).read_text().replace('"archivist",', '"/opt/bin/archivist",')
+    text = (at / name).read_text().replace('"archivist",', f'"{OUR_PROGRAM}",')
     _put(at / name, text)
     assert "installed already" in _run(install, client).stderr
     assert (at / name).read_text() == text
@@ -158,7 +158,8 @@ def test_a_server_by_its_whole_path_stays_so(at: Path, client: str, name: str) -
     ],
 )
 def test_a_call_of_ours_is_known_in_every_form(command: str, words: tuple[str, ...], is_alone: bool) -> None:
-    is_redirected = any(part in command for part in ("--bank", "-m ", "ARCHIVIST_HOME"))
+    parts = ("--bank", "-m ", "ARCHIVIST_HOME", "$HOME", "C:\\")
+    is_redirected = any(part in command for part in parts)
     assert list(calls_in({"command": command})) == [ProgramCall(words, is_alone, is_redirected)]
 
 
@@ -181,7 +182,7 @@ def test_a_line_that_does_more_than_ours_stays_and_does_for_its_event(at: Path) 
 
 @pytest.mark.parametrize(
     "command",
-    ["/opt/bin/archivist hook codex Stop", "archivist hook codex"],
+    [f"{OUR_PROGRAM} hook codex Stop", "archivist hook codex"],
 )
 def test_a_hook_of_ours_that_somebody_wrote_is_not_doubled(at: Path, command: str) -> None:
     text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}})

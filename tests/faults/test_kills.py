@@ -280,3 +280,30 @@ def test_some_kills(world: World, name: str, count: int) -> None:
     verb = VERBS[name]
     for step in _spread_steps(f"some {name}", _count_steps(world, verb), count):
         _kill_and_check(world, verb, step)
+
+
+def test_a_restore_that_is_killed_leaves_the_bank_the_users_own(tmp_path: Path) -> None:
+    """No folder is trusted here, so the log and the mark of the bank must be known at every step."""
+    project = tmp_path / "project"
+
+    def run(*words: str) -> Ran:
+        variables = {**made.environment(), "ARCHIVIST_TRUST__FOLDERS": ""}
+        return run_here(made.words(words), project, b"", variables)
+
+    made = World(tmp_path, tmp_path / "unused", run)
+    for folder in (project, tmp_path / "outside", tmp_path / "home"):
+        folder.mkdir()
+    for words in (("init",), ("lessons", "add", "Run the linter first"), ("backup", "{outside}/before.db")):
+        assert run(*words).code == 0
+    assert run("lessons", "add", "Pin the parser").code == 0
+    restore = ("restore", "{outside}/before.db")
+    counted = tmp_path / "steps"
+    assert made.kill(restore, KILL_COUNT=str(counted), ARCHIVIST_TRUST__FOLDERS="").returncode == 0
+    for step in _spread_steps("own bank", int(counted.read_text()), 20):
+        made.kill(restore, KILL_AT=str(step), ARCHIVIST_TRUST__FOLDERS="")
+        listed = run("lessons", "list")
+        assert "Run the linter first" in listed.out, (step, listed)
+        assert "changes are gone" not in run("status").err, step
+        names = [path.name for path in made.bank.parent.iterdir()]
+        assert not [name for name in names if ".copy." in name or name.endswith("-journal")], (step, names)
+    assert run("verify").code == 0

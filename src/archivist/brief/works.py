@@ -357,13 +357,19 @@ def _common_place(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
 
 
 def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
-    """Return the words that two runs at least were refused or missed, as a line tells them; or nothing."""
+    """Return the words that two runs at least were refused or missed, as a line tells them; or nothing.
+
+    Those that only a program said stand in quotation marks.
+    """
     words: Counter[str] = Counter()
+    typed: Counter[str] = Counter()
     for entries in runs:
-        about = (each for each in entries if each.get("kind") in _ABOUT_WORDS)
+        about = [each for each in entries if each.get("kind") in _ABOUT_WORDS]
         words.update({word for each in about for word in each.get("subjects") or ()})
+        typed.update({word for each in about for word in each.get("typed") or ()})
     often = [word for word, count in words.most_common(2) if count >= _LEAST_RUNS and _is_plain(word)]
-    return f" {' and '.join(f'`{word}`' for word in often)}" if often else ""
+    told = (f"`{word}`" if typed[word] >= _LEAST_RUNS else f"“{word}”" for word in often)
+    return f" {' and '.join(told)}" if often else ""
 
 
 def format_failing(calls: Sequence[FailingCall]) -> str:

@@ -211,7 +211,7 @@ def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[Sp
         before = flat[max(0, start - 160) : start]
         if value is None or (not value.is_quoted and _is_code(text, value, match["sep"])):
             continue
-        is_set = _is_setting(text, kind, match, start, value)
+        is_set = _is_setting(text, kind, match, start, value, is_known=is_known)
         if not is_set and name == "pass" and not _is_typed_pass(written, match, value, before):
             continue
         if not is_set and not is_known and not _is_other_value(kind, written, value):
@@ -222,7 +222,9 @@ def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[Sp
             yield Span(value.start, covered, kind, BY_NAME)
 
 
-def _is_setting(text: str, kind: str, match: re.Match[str], start: int, value: "_Value") -> bool:
+def _is_setting(
+    text: str, kind: str, match: re.Match[str], start: int, value: "_Value", *, is_known: bool
+) -> bool:
     """Say whether a file or a command line sets a secret: there any word may be the value.
 
     In code a word behind a name is a variable or a type. So the form must be one that code does not have:
@@ -231,18 +233,27 @@ def _is_setting(text: str, kind: str, match: re.Match[str], start: int, value: "
     """
     separator, written = match["sep"], text[start : match.start("sep")]
     is_number = kind != "password" and value.text.isdigit()
-    if match["close"] or is_number or "=" in value.text or not rules.is_chosen_word(value.text):
+    is_word = rules.is_chosen_word(value.text) or (
+        kind == "password" and value.is_quoted and rules.is_spaced_phrase(value.text)
+    )
+    if match["close"] or is_number or "=" in value.text or not is_word:
         return False
     before = text[max(0, start - 24) : start]
     if separator == "=":
         return written.isupper() or not start or before.endswith(rules.SETTING_LEADS)
     is_alone = rules.VALUE_END.match(text, value.end) is not None
     is_one_case = value.text in (value.text.lower(), value.text.upper()) or any(map(str.isdigit, value.text))
-    if kind != "password" or value.is_quoted or len(value.text) < 8 or not (is_alone and is_one_case):
+    if value.is_quoted or len(value.text) < 8 or not is_alone:
+        return False
+    # `secret: db-tls-2` names one; `Secret: …` and headers such as `X-Auth-Token: …` give one.
+    is_given = is_one_case if kind == "password" else is_known and rules.has_three_sorts(value.text)
+    if not is_given:
         return False
     if separator.strip(" \t") == ":":
         return separator != ":"
-    is_ini = separator.strip(" \t") == "=" and rules.LINE_LEAD.search(before) is not None
+    is_ini = (
+        kind == "password" and separator.strip(" \t") == "=" and rules.LINE_LEAD.search(before) is not None
+    )
     return is_ini and rules.SECTION.search(text, max(0, start - 2_000), start) is not None
 
 
@@ -310,7 +321,7 @@ def _value_at(text: str, start: int, *, is_env: bool, is_xml: bool) -> _Value | 
     opening = rules.QUOTE_OPEN.match(text, start)
     if opening:
         start = opening.end()
-        end = text.find(opening[1], start, start + _QUOTED_REACH)
+        end = _closing_quote(text, start, opening[1])
         if end >= 0 and "\n" not in text[start:end]:
             return _Value(start, end, text[start:end], True)
     # The value of an environment line reaches to the next space, whatever it is made of; so does one whose
@@ -324,6 +335,19 @@ def _value_at(text: str, start: int, *, is_env: bool, is_xml: bool) -> _Value | 
         if len(whole) > len(value) and not is_code and rules.is_drawn(whole):
             return _Value(start, start + len(whole), whole, True)
     return _Value(start, start + len(value), value, is_env) if value else None
+
+
+def _closing_quote(text: str, start: int, mark: str) -> int:
+    """Return where the closing quote is: `\\"` within `"…"` is none, nor is `\\\\\\"` within `\\"…\\"`."""
+    first = end = text.find(mark, start, start + _QUOTED_REACH)
+    while end >= 0:
+        quote = end + len(mark) - 1
+        before = quote - len(text[start:quote].rstrip("\\")) - start
+        if (before - len(mark) + 1) % (2 * len(mark)) == 0:
+            return end
+        end = text.find(mark, quote + 1, start + _QUOTED_REACH)
+    # A shell knows no escapes within single quotes.
+    return first
 
 
 def _is_code(text: str, value: _Value, separator: str = "=") -> bool:

@@ -75,6 +75,7 @@ _FLAGS: Final = (
         r"a [\"']?",
         r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b|(?:^|[\s;&|(])https? (?:.{0,160} )?-a [\"']?\Z",
     ),
+    _flag("lftp", r"u [\"']?[^\s,\"'$<{]{1,64},", r"\blftp\b"),
     _flag("N", r"N [\"']?", r"\bssh-keygen\b"),
     _flag("t", r"t [\"']?", r"\bcodecov\b"),
     _flag("k", r"k [\"']?", r"\bopenssl enc\b"),
@@ -133,7 +134,8 @@ _PAIRED_VALUES: Final = (
 
 # What is written to a program that reads a secret, from a pipe or a here-string.
 _READER: Final = (
-    r"(?:sudo (?:-\w{1,3} )?-\w{0,3}S|(?:sudo )?(?:chpasswd|passwd|smbpasswd|kinit|cryptsetup))\b"
+    r"(?:sudo (?:-\w{1,3} )?-\w{0,3}S"
+    r"|(?:sudo )?(?:chpasswd|passwd|smbpasswd|kinit|cryptsetup|su(?![\w\-])))\b"
 )
 _READER_OPTION: Final = r"--(?:password-stdin|with-token)\b"
 # The same for programs that are given settings too.
@@ -143,6 +145,11 @@ _SENT: Final = (
 )
 _ECHO: Final = rf"echo (?:-[neE]{{1,3}} )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
 _PRINTF: Final = rf"printf (?:[\"']?%s(?:\\n)?[\"']? )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
+# What is written to a file whose name says that it holds a secret.
+_TO_FILE: Final = (
+    r"[ \t]{0,4}>>?[ \t]{0,4}[\"']?[^\s\"'|;&<>]{0,120}"
+    r"(?:\.pgpass|\.netrc|\.vault_pass|(?i:passw(?:or)?d|passphrase|secret|token))(?:\.txt|\.key)?(?![\w./\-])"
+)
 _TO_READER: Final = rf"(?:{_READER}|[^\n|]{{0,200}}?{_READER_OPTION})"
 _TO_KEEPER: Final = rf"[^\n|]{{0,100}}?{_KEEPER}"
 _HERE_STRING: Final = lazy_pattern(rf"<<<[ \t]{{0,2}}{_SENT}")
@@ -260,8 +267,17 @@ _PLACES: Final[tuple[_Place, ...]] = (
     ),
     _place("echo ", _is_placed_secret, _ECHO + _TO_READER),
     _place("echo ", _is_typed_secret, _ECHO + _TO_KEEPER),
+    _place("echo ", _is_typed_secret, rf"echo (?:-[neE]{{1,3}} )?{_SENT}{_TO_FILE}"),
     _place("printf ", _is_placed_secret, _PRINTF + _TO_READER),
     _place("printf ", _is_typed_secret, _PRINTF + _TO_KEEPER),
+    _place("printf ", _is_typed_secret, rf"printf (?:[\"']?%s(?:\\n)?[\"']? )?{_SENT}{_TO_FILE}"),
+    # A row of a table.
+    _place(
+        "passw",
+        rules.is_told_value,
+        r"(?i:passw(?:ord|d))[`*\"']{0,2}[ \t]{1,40}\|[ \t]{1,40}[`\"']?"
+        r"(?P<value>[^\s|`\"']{8,128})[`\"']?[ \t]{1,80}\|",
+    ),
     # Sentences: "A temporary password is generated for root@localhost: …", "password reset to: …".
     _place(
         "passw",

@@ -123,6 +123,8 @@ VENDOR_RULES: Final[tuple[VendorRule, ...]] = (
     *_vendor("readme-key", "rdme_", _ALNUM + "{40,80}", is_mixed=True),
     *_vendor("prefect-key", "pnu_", _ALNUM + "{36,40}", is_mixed=True),
     *_vendor("contentful-token", "CFPAT-", r"[\w\-]{40,50}", is_mixed=True),
+    # Our own: `access/service.py` draws 32 bytes. No name that begins so mixes capitals and small letters.
+    *_vendor("archivist-token", "arch_", r"(?=[\w\-]{0,42}[A-Z])(?=[\w\-]{0,42}[a-z])[\w\-]{43}(?![\w\-])"),
     *_vendor("tavily-key", "tvly-", "(?:dev-|prod-)?" + _ALNUM + "{32,40}", is_mixed=True),
 )
 
@@ -255,6 +257,7 @@ _SEP: Final = (
     r"|,[ \t]{0,16}(?=\\{0,3}[\"'])|\((?=[\"'])"
     r"|\)?[ \t]{1,4}(?:\|\||\?\?|or)[ \t]{1,4}(?=[\"'])|\)[ \t]?\{[ \t]?(?=[\"'])"
     r"|(?:[ \t]for[ \t][^\n:=,;\"'`]{1,40}?)?[ \t]{1,2}(?:is|ist|lautet|est):?[ \t]{1,2}"
+    r"|[ \t]\([^()\n:=]{1,40}\):[ \t]{1,4}"
     # A bare word after a space is prose unless something in it is no letter.
     r"|[ \t]{1,4}(?=[\"']|[a-z]{0,64}[^a-z\s.,:;()\[\]=]))"
 )
@@ -403,7 +406,7 @@ _REGEX: Final = lazy_pattern(
 _CALL: Final = lazy_pattern(r"[A-Za-z_$][\w.$]{0,80}[(\[{<](?:.{0,400}[)\]}>])?;?\Z")
 _PLACEHOLDER: Final = lazy_pattern(
     r"(?:your|change|replace|insert|enter|example|sample|placeholder|dummy|fake|mock|todo|fixme|foo|bar|baz|redacted"
-    r"|hidden|masked|removed|none|null|nil|undefined|some|any|the|not|no|an?|my)(?:[\W_].*|\d{1,6})?\Z"
+    r"|hidden|masked|removed|none|null|nil|undefined|some|any|the|not|no|an?|my)(?:(?!\\)[\W_].*|\d{1,6})?\Z"
     r"|(?:changeme|change_?it|your\w+|my[_\-]?(?:password|passwd|secret|token|key|pass|api[_\-]?key)|xxx\w*|abc|123)\Z",
     re.IGNORECASE,
 )
@@ -459,6 +462,12 @@ _LABEL_WORDS: Final = """
     literal comment punctuation whitespace newline
 """
 _LABELS: Final = frozenset(re.findall(r"\w+", _LABEL_WORDS))
+_PHRASE_WORD: Final = lazy_pattern(r"[\w!#$%&*+@^~\-]{1,24}")
+# What a sentence about a password has and a phrase for one hardly ever.
+_PROSE_WORDS: Final = """
+    the an your you is are be was if or to of in at for on by de la le el du des per und der die das
+"""
+_PROSE: Final = frozenset(_PROSE_WORDS.split())
 
 
 def is_template(value: str) -> bool:
@@ -595,8 +604,10 @@ def is_password_value(value: str, *, is_quoted: bool) -> bool:
     """Say whether the value of something called a password or secret looks like one."""
     if " " in value:
         is_group = _GROUPS.match(value) is not None and _GROUP_NO_WORD.search(value) is not None
-        is_spaced = value.count(" ") <= 2 and has_three_sorts(value) and is_drawn(value)
-        return is_quoted and (is_group or is_spaced)
+        is_drawn_part = value.count(" ") <= 2 and has_three_sorts(value) and is_drawn(value)
+        has_digit = any(map(str.isdigit, value))
+        is_phrase = (has_digit or value.istitle()) and is_spaced_phrase(value, least=2 if has_digit else 3)
+        return is_quoted and (is_group or is_drawn_part or is_phrase)
     if len(value) < 4 or is_ordinary(value):
         return False
     if value.isdigit():
@@ -614,6 +625,19 @@ def is_password_value(value: str, *, is_quoted: bool) -> bool:
 def is_passphrase(value: str) -> bool:
     """Say whether a value is four or more words joined by hyphens, and at most one of them a label."""
     return _PHRASE.match(value) is not None and len(_LABELS.intersection(value.split("-"))) <= 1
+
+
+def is_spaced_phrase(value: str, *, least: int = 2) -> bool:
+    """Say whether a value is a few words that a person may have chosen, and no sentence, title or label."""
+    words = value.split(" ")
+    if not least <= len(words) <= 6 or len(value) < 10 or is_template(value) or _PLACEHOLDER.match(value):
+        return False
+    if not all(map(_PHRASE_WORD.fullmatch, words)):
+        return False
+    # One word of a title may be a label: "Correct Horse Battery".
+    is_title = value.istitle() and value.replace(" ", "").isalpha() and not SECRET_LABEL.search(value)
+    lower = {word.lower() for word in words}
+    return len(lower & _LABELS) <= (is_title and len(words) > 2) and _PROSE.isdisjoint(lower)
 
 
 def is_chosen_word(value: str) -> bool:

@@ -34,7 +34,12 @@ _IN_ANY_FOLDER = lazy_pattern(
     r"\bsubmodule\b[^;&|\n]{0,60}\bforeach\b|\brepo forall\b|\bmeta exec\b|\bparallel\s"
     r"|\bfind\s[^\n]{0,300}?\s-(?:exec|ok)(?:dir)?\s"
     r"|\bxargs\b[^|;\n]{0,200}?\s(?:-C|(?:ba|z)?sh -c|make)\b"
+    r"|\bfd(?:find)?\s[^\n;|]{0,300}?(?<=\s)(?:-\w{0,8}[xX]|--exec(?:-batch)?)(?=[\s=])"
 )
+# What runs a command on whatever it is given; where other repositories lie inside, also on what is theirs.
+_ON_ANY_FILE = lazy_pattern(r"\bxargs\s")
+# Quotes and escapes within a word, which a shell leaves out.
+_SPLIT_WORD = lazy_pattern(r"(?<=[\w./~-])(?:\"\"|''|[\"'])(?=[\w./~-])|\\\n|\\(?=[\w.-])")
 # What a shell that stays open keeps: variables, functions, other names for commands, what a script sets.
 _CHANGES_SHELL = lazy_pattern(
     r"(?:^|[;&|({]\s?|\bdo |\bthen )(?:source|\.|eval|export|alias|declare|set|shopt|function)\s"
@@ -193,6 +198,8 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
     inside = {
         other[len(top) + 1 :] for other in others for top in tops if _is_below(other, top) and other != top
     }
+    if is_command and inside and _ON_ANY_FILE.search(line):
+        return True
     if is_command and any(_reaches_into(event, path) for path in inside):
         return True
     folder = str(event.extra.get(FOLDER) or began)
@@ -220,7 +227,8 @@ def _reaches_into(event: Event, path: str) -> bool:
 
     A task may know it by its name alone, and one for the whole project may reach into it.
     """
-    named = ((event.text[:_LONGEST_LINE], path.rpartition("/")[2]), (event.output[:_LONGEST_OUTPUT], path))
+    line, name = event.text[:_LONGEST_LINE], path.rpartition("/")[2]
+    named = ((line, name), (_SPLIT_WORD.sub("", line), name), (event.output[:_LONGEST_OUTPUT], path))
     # Most texts hold no such name, and no pattern is made for them.
     return any(
         name in text and re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){re.escape(name)}(?![\w-])", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -637,7 +638,7 @@ def digest_failure(
         **({"of": guessed_for} if guessed_for else {}),
         "events": [met.act.event.id for met in those[:2]]
         + [act.event.id for met in those[:2] if met.cure for act in met.cure.acts[:2]],
-        "subjects": list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12],
+        **_subjects_of(those),
         "remedies": [to_digest(remedy) for remedy in shown][:8],
         "shown": [list(example) for example in shown.values()][:8],
         "in_vain": list(dict.fromkeys(text for met in those for text in met.in_vain))[:8],
@@ -664,6 +665,14 @@ def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str
     # What a checker still finds in the end is what no automatic fix mends.
     broken = find_broken_rules(clean_output(those[-1].act.event.output))
     return [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
+
+
+def _subjects_of(those: Sequence[ObservedFailure]) -> dict[str, list[str]]:
+    """Return what a failure was about, and what of it the calls named: the rest are the program's words."""
+    subjects = list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12]
+    calls = "\n".join(met.act.event.text for met in those)
+    typed = [each for each in subjects if re.search(rf"(?<![\w-]){re.escape(each)}(?!\w)", calls)]
+    return {"subjects": subjects, **({"typed": typed} if typed else {})}
 
 
 def _is_class(met: ObservedFailure) -> bool:

@@ -31,6 +31,7 @@ _FILE_CALLS = frozenset(
         "dup",
     )
 )
+_DATABASE_CALLS = frozenset(("execute", "step", "finish", "close"))
 _STREAM_CALLS = frozenset(("write", "writelines", "flush"))
 _at = int(os.environ.get("KILL_AT", "0"))
 _counted = os.environ.get("KILL_COUNT", "")
@@ -40,7 +41,7 @@ _steps = count(1)
 def _is_step(called: Any) -> bool:
     name, owner = called.__name__, type(getattr(called, "__self__", None)).__module__
     if owner == "apsw":
-        return bool(name == "execute")
+        return name in _DATABASE_CALLS
     if owner == "_io":
         return name in _STREAM_CALLS
     return name in _FILE_CALLS and called.__module__ in ("posix", "fcntl")

@@ -102,7 +102,9 @@ def install(
         warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
     warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
     with suppress(RuntimeError):
-        installs = chain.find_installs(project_root(session), Path.home(), CLIENTS)
+        root = project_root(session)
+        warnings += [f"archivist: {line}" for line in chain.find_lines_around(root)]
+        installs = chain.find_installs(root, Path.home(), CLIENTS)
         warnings += [f"hint: {line}" for line in chain.double_hook_warnings(installs)]
     if not user and session.find_bank_path() is None:
         warnings.append(

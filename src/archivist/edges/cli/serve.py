@@ -275,7 +275,7 @@ def prompt(run: str, focus: str, toolsets: tuple[str, ...]) -> None:
 @_always_json
 @click.pass_obj
 def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  # noqa: ARG001
-    """Call the tool NAME with ARGUMENTS, a JSON object, as an agent unless --actor is given."""
+    """Call the tool NAME with ARGUMENTS, a JSON object, as the agent of --actor, or as `tools`."""
     try:
         values = parse_json(arguments, "ARGUMENTS")
     except InputError as error:
@@ -283,6 +283,7 @@ def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  #
     if not isinstance(values, dict):
         raise click.BadParameter("expected a JSON object")
     with session.bank(folder=Path.cwd()) as bank:
-        # Tools run with the rights of an agent.
-        acting = bank if session.actor_text else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
+        # Tools run with the rights of an agent, whoever types the call that a model wrote.
+        is_agent = bank.actor.kind is ActorKind.AGENT
+        acting = bank if is_agent else bank.acting_as(Actor(ActorKind.AGENT, "tools"))
         print_json(offered.call(acting, name, values))

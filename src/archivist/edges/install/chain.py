@@ -26,7 +26,7 @@ from archivist.edges.install.clients import (
     has_server,
     targets,
 )
-from archivist.edges.install.entries import PROGRAM, named_programs
+from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM, named_programs
 from archivist.errors import ArchivistError, InputError
 from archivist.files import hook_log
 from archivist.files.open import read_if_any, real_path
@@ -34,7 +34,6 @@ from archivist.paths import bank_file
 from archivist.trust import has_bank_at
 
 _TIMEOUT_S = 10
-_OURS = Path(sys.executable).with_name("archivist.exe" if sys.platform == "win32" else PROGRAM)
 # Clients wait for their hooks; users notice one that takes longer than this.
 _SLOW_S = 2.0
 # Claude Code runs a hook once even if several of its files name it.
@@ -133,9 +132,17 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             if not is_whole and hooks and not place.is_user and _is_whole_locally(client, place.root):
                 is_whole, install = True, install._replace(scope="local")
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
-            if any(target.is_redirected(_read_hooks(target.path)) for target in ours):
+            found_calls = [
+                (call, target.path)
+                for target in ours
+                for call in target.find_redirected(_read_hooks(target.path))
+            ]
+            if found_calls:
                 how = "with another bank, actor, program or other variables than install writes"
-                problem = f"the project's settings start archivist for {client} {how}: {remedy}"
+                # Install replaces an entry, but leaves a line that does something else too.
+                lines = {str(path): None for call, path in found_calls if not call.is_alone}
+                mending = f"remove that line from {', '.join(lines)}" if lines else remedy
+                problem = f"the project's settings start archivist for {client} {how}: {mending}"
             servers = [replace(target, hooks=()) for target in targets(client, place) if target.servers]
             is_served = any(map(changes.holds_ours, servers))
             found.append(install._replace(problem=problem, hooks=hooks, has_server=is_served))
@@ -149,6 +156,25 @@ def _is_whole_locally(client: str, root: Path) -> bool:
     except ArchivistError:
         return False
     return all(change.action == "unchanged" for change in plan.changes)
+
+
+def find_lines_around(root: Path) -> list[str]:
+    """Return a problem for each file of a project with a hook that calls ours among other things."""
+    places = (InstallLocation(root, is_local=True), InstallLocation(root))
+    found = (
+        target for place in places for client in hook_events.CLIENTS for target in targets(client, place)
+    )
+    files: dict[Path, None] = {}
+    for target in found:
+        # What cannot be read is named by others.
+        with suppress(ArchivistError):
+            if target.has_line_around(_read_hooks(target.path)):
+                files[target.path] = None
+    return [
+        f"a hook in {path} calls archivist in a line that does more: remove the line unless you wrote it;"
+        " if you did, give the rest an entry of its own, then archivist install"
+        for path in files
+    ]
 
 
 def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
@@ -212,6 +238,7 @@ def _check_clients(
             continue
         if found := sorted(set(re.findall(_VARIABLE, text))):
             problems.append(f"{path} sets {', '.join(found)}: remove it unless you wrote it")
+    problems += find_lines_around(root)
     problems += double_hook_warnings(installs)
     has_claude = any(install.client == "claude-code" for install in installs)
     if has_claude and (disabling_file := _find_disabling_file(root, home)):
@@ -239,7 +266,10 @@ def _check_command(command: str | None, calls: list[tuple[str, str, str]], *, is
         text = f"{PROGRAM} is not on PATH, so that no client can call it: install it with pipx or uv tool,"
         return Check("command", False, f"{text} or add its folder to PATH")
     if command is not None and is_needed and not _is_ours(command):
-        text = f"{command} is not the archivist that runs now: put the folder of {_OURS} before it on PATH"
+        remedy = f"put the folder of {OUR_PROGRAM} before it on PATH"
+        if any("/" in program for _, program, _ in calls):
+            remedy = "the settings of a client name it: look at them"
+        text = f"{command} is not the archivist that runs now: {remedy}"
         return Check("command", False, text)
     return Check("command", True, command or f"{PROGRAM} is not on PATH, and no client needs it")
 
@@ -252,7 +282,7 @@ def _is_path(word: str) -> bool:
 def _is_ours(command: str) -> bool:
     """Say whether a program is the one that runs now, without running it: a repository can name any."""
     try:
-        return Path(command).samefile(_OURS) or filecmp.cmp(command, _OURS, shallow=False)
+        return Path(command).samefile(OUR_PROGRAM) or filecmp.cmp(command, OUR_PROGRAM, shallow=False)
     except OSError:
         return False
 

@@ -143,11 +143,16 @@ class InstallTarget:
         text = text.replace("\r\n", "\n")
         return text == self.text or bool(self.hooks and text.startswith(self.text.partition("\n")[0]))
 
-    def is_redirected(self, text: str) -> bool:
-        """Say whether entries of ours in a project's file lead elsewhere than those that we write."""
+    def find_redirected(self, text: str) -> list[entries.ProgramCall]:
+        """Return the calls of ours in a project's file that lead elsewhere than those that we write."""
         if self.text or self.is_user:
-            return False
-        return entries.has_redirected(text, (self.servers, PROGRAM), str(self.path))
+            return []
+        return entries.find_redirected(text, (self.servers, PROGRAM), str(self.path))
+
+    def has_line_around(self, text: str) -> bool:
+        """Say whether a hook in a project's file calls ours among other things."""
+        is_read = self.hooks and not self.text and not self.is_user
+        return bool(is_read) and entries.has_line_around(text, str(self.path))
 
     def has_foreign_server(self, text: str) -> bool:
         """Say whether a server under our name in a file is another program's."""

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from archivist.edges.install import jsonc
 from archivist.errors import InputError
+from archivist.files.open import repository_above
 from archivist.files.parse import parse_toml
 
 PROGRAM = "archivist"
+_EXECUTABLE = "archivist.exe" if sys.platform == "win32" else PROGRAM
+OUR_PROGRAM = Path(sys.executable).with_name(_EXECUTABLE)
 _HOOKS = "hooks"
 # The commands of our program that clients call.
 HOOK, SERVER = "hook", "mcp"
-# A shell operator, which ends a command; or a word, quoted or not.
+# A shell operator, which ends a command; or a word, quoted or not. Only these blanks part words in a shell.
 _TOKEN = re.compile(
-    r"""(?P<mark>[;&|<>()`\n]|\$\()|(?P<word>(?:"[^"]*"|'[^']*'|\$(?!\()|[^\s;&|<>()`"'$])+)|(?P<odd>\S)"""
+    r"""(?P<mark>[;&|<>()`\n]|\$\()|(?P<word>(?:"[^"]*"|'[^']*'|\$(?!\()|[^ \t\n;&|<>()`"'$])+)|(?P<odd>\S)"""
 )
+# Our hook somewhere in a line, whatever calls it there.
+_MENTION = re.compile(r"(?is)(?<![\w.\-])archivist(?:\.\w{1,3})?[\"']?\s.{0,200}?\bhook\b")
 _TOML_HEADER = re.compile(r"(?m)^(?=[ \t]*\[[^\]\n]*\]\]?[ \t]*(?:#.*)?\r?$)")
-# A relative path, or one from a client's variable, leads into the project.
-_OWN_PLACE = re.compile(r"/|~/|[A-Za-z]:/|\$\{?HOME\}?/")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # The program's options that take a value. A repository's settings could name a bank or an actor of theirs.
 _WITH_VALUE = ("--bank", "--actor", "--set")
@@ -57,9 +62,8 @@ def calls_in(handler: object) -> Iterator[ProgramCall]:
             start += 2 if words[start] in _WITH_VALUE else 1
         before = [word for word in words[:at] if not _ASSIGNMENT.match(word)]
         is_alone = is_only and (not before or before[-1] == "-m")
-        program = words[at].replace("\\", "/")
         # Python looks for a module in the project's folder first.
-        is_own_program = before[-1:] != ["-m"] if "/" not in program else bool(_OWN_PLACE.match(program))
+        is_own_program = before[-1:] != ["-m"] and _is_own_program(words[at])
         variables = (*filter(_ASSIGNMENT.match, words[:at]), *_variables(handler))
         is_redirected = (
             not is_own_program
@@ -67,6 +71,26 @@ def calls_in(handler: object) -> Iterator[ProgramCall]:
             or any(map(_REDIRECTING.match, variables))
         )
         yield ProgramCall(tuple(words[start:]), is_alone, is_redirected)
+
+
+def _is_own_program(word: str) -> bool:
+    """Say whether a word names our program and no other: its bare name, or a file that no repository brings.
+
+    What a shell or the kernel replaces (`$HOME`, `/proc/self/cwd`) leads to another file in each folder.
+    """
+    if word in (PROGRAM, _EXECUTABLE) or word == str(OUR_PROGRAM):
+        return True
+    path = Path(word)
+    if not path.is_absolute() or path.parts[1:2] in (("proc",), ("dev",)):
+        return False
+    real = os.path.realpath(path)
+    is_outside = all(repository_above(os.path.dirname(each)) is None for each in (path, real))  # noqa: PTH120
+    try:
+        # Another account's file is none that this user named.
+        owner = os.stat(real).st_uid  # noqa: PTH116
+    except OSError:
+        return False
+    return is_outside and os.path.isfile(real) and (sys.platform == "win32" or owner in (0, os.getuid()))  # noqa: PTH113
 
 
 def _variables(handler: object) -> Iterable[str]:
@@ -95,7 +119,7 @@ def _own_commands(handler: object) -> Iterator[tuple[list[str], int, bool]]:
     if isinstance(command, list):
         commands = [[str(word) for word in command]]
     elif isinstance(command, str) and not isinstance(args, list):
-        for token in _TOKEN.finditer(command.strip()):
+        for token in _TOKEN.finditer(command.strip(" \t\n")):
             if token["word"] is not None:
                 commands[-1].append(re.sub(r"[\"']", "", token["word"]))
             else:
@@ -151,7 +175,7 @@ def add_server(
     node = jsonc.find(jsonc.parse(text, where), path, where)
     if node is not None:
         _require_own_server(node.value, path, where)
-        if is_user or not _is_redirected(node.value):
+        if is_user or not _redirected_calls(node.value):
             return text
         text = jsonc.remove(text, path, where)
     return jsonc.put(text, path, server, where)
@@ -172,7 +196,7 @@ def add_table(
     known = _split_table(text, path, where)[1]
     if known is not None:
         _require_own_server(known, path, where)
-        if is_user or not _is_redirected(known):
+        if is_user or not _redirected_calls(known):
             return text
         text = remove_table(text, path, where)
     import tomlkit
@@ -233,13 +257,26 @@ def _check_edit(before: str, after: str, path: tuple[str, str], table: object, w
     )
 
 
-def has_redirected(text: str, path: tuple[str, str], where: str) -> bool:
-    """Say whether a hook or server of ours in a text is redirected."""
+def find_redirected(text: str, path: tuple[str, str], where: str) -> list[ProgramCall]:
+    """Return the redirected calls of our hook or server in a text."""
     if where.endswith(".toml"):
-        return _is_redirected(_split_table(text, path, where)[1])
+        return _redirected_calls(_split_table(text, path, where)[1])
     node = jsonc.find(jsonc.parse(text, where), path, where) if path[0] else None
     handlers = [handler for _, _, handler in _read_handlers(text, where)]
-    return any(map(_is_redirected, [*handlers, node.value if node is not None else None]))
+    entries = [*handlers, node.value if node is not None else None]
+    return [call for entry in entries for call in _redirected_calls(entry)]
+
+
+def has_line_around(text: str, where: str) -> bool:
+    """Say whether a hook in a text calls ours among other things, or in a way that is not understood."""
+    for _, _, handler in _read_handlers(text, where):
+        fields = handler if isinstance(handler, Mapping) else {}
+        args = fields.get("args")
+        words = [fields.get("command"), *(args if isinstance(args, list) else ())]
+        is_known = any(call.is_alone or call.is_redirected for call in calls_in(handler))
+        if not is_known and _MENTION.search(" ".join(map(str, words))):
+            return True
+    return False
 
 
 def has_foreign_server(text: str, path: tuple[str, str], where: str) -> bool:
@@ -254,8 +291,9 @@ def has_foreign_server(text: str, path: tuple[str, str], where: str) -> bool:
     return False
 
 
-def _is_redirected(entry: object) -> bool:
-    return any(call.is_redirected and call.words[:1] in ((HOOK,), (SERVER,)) for call in calls_in(entry))
+def _redirected_calls(entry: object) -> list[ProgramCall]:
+    calls = (call for call in calls_in(entry) if call.words[:1] in ((HOOK,), (SERVER,)))
+    return [call for call in calls if call.is_redirected]
 
 
 def _is_server(entry: object) -> bool:
@@ -276,7 +314,7 @@ def _has_arguments(handler: object) -> bool:
 def _serves(call: ProgramCall, hook: Hook, *, is_user: bool) -> bool:
     """Say whether a call is a hook's: with our name of its event, the client's, or none."""
     name, client, moment = hook.words
-    if call.is_redirected and not is_user:
+    if not is_user and (call.is_redirected or len(call.words) > len(hook.words)):
         return False
     return call.words[:2] == (name, client) and call.words[2:3] in ((), (moment,), (hook.event,))
 

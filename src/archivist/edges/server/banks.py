@@ -128,6 +128,8 @@ class BankReach(NamedTuple):
         """
         reachable = self.reachable()
         asked = dict.fromkeys(part.strip() for part in names.split(",") if part.strip())
+        if not asked:
+            raise Refusal(422, "bad_input", f"{names!r} names no bank", hint="name one, or leave it out")
         wanted = list(reachable) if "all" in asked and reachable else list(asked)
         if missing := [name for name in wanted if name not in reachable]:
             hint = f"it has access to {', '.join(sorted(reachable)) or 'no bank by name'}"

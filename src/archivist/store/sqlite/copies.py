@@ -26,7 +26,7 @@ from archivist.store.sqlite.pages import HEADER_BYTES, MAGIC, PageReader, guess_
 from archivist.store.sqlite.salvage import SalvageAccount, salvage_rows
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from archivist.store.sqlite.store import BUSY_TIMEOUT_S, SqliteStore, connect, map_errors
-from archivist.trust import renew_note
+from archivist.trust import carry_mark, log_of, renew_note
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Store
@@ -113,23 +113,25 @@ def put_in_place(source: Path, path: Path, word: str, now: datetime) -> Path | N
 
     SQLite itself overwrites the file in one transaction, so that other processes notice it as they notice
     any change, and no acknowledged write falls between the kept file and the new one. A file that SQLite
-    cannot open serves nobody: it is renamed.
+    cannot open serves nobody: it is renamed. Whoever opens the bank after a kill knows its log and its mark.
     """
+    with closing(SqliteStore.open(source)) as store:
+        carry_mark(path, store)
     kept = path.with_name(f"{path.name}.{word}-{now:%Y%m%dT%H%M%S%f}") if os.path.lexists(path) else None
     if kept is not None:
         if os.path.lexists(kept):
             raise InputError(f"{str(kept)!r} exists already", hint="try again")
         try:
-            with map_errors(path, BUSY_TIMEOUT_S):
-                _overwrite(source, path, kept)
+            with map_errors(path, BUSY_TIMEOUT_S), _private_folder(path.parent) as folder:
+                _overwrite(source, path, kept, folder / "kept.db")
         except (NotABankError, BankDamagedError, apsw.SQLError):
-            kept.unlink()
+            kept.unlink(missing_ok=True)
             for end in ("", *_SIDE_FILES):
                 with suppress(FileNotFoundError):
                     path.with_name(path.name + end).rename(kept.with_name(kept.name + end))
             _move(source, path)
         except BankError:
-            kept.unlink()
+            kept.unlink(missing_ok=True)
             raise
     else:
         _move(source, path)
@@ -140,7 +142,7 @@ def put_in_place(source: Path, path: Path, word: str, now: datetime) -> Path | N
 def claim_bank_file(path: Path) -> None:
     """Make a file that was put in a bank's place this user's own, and trusted if the bank was."""
     path.chmod(0o600)
-    with closing(SqliteStore.open(path)) as store:
+    with closing(SqliteStore.open(path, log_of(path))) as store:
         renew_note(path, store)
 
 
@@ -227,21 +229,27 @@ def _connect_quietly(path: Path) -> apsw.Connection:
     return db
 
 
-def _overwrite(source: Path, path: Path, kept: Path) -> None:
+def _overwrite(source: Path, path: Path, kept: Path, part: Path) -> None:
     """Overwrite a bank in one transaction; the state before it goes to a file of its own first."""
-    _make_empty_file(kept)
+    _make_empty_file(part)
+    log = log_of(path)
     with (
         closing(connect(path, apsw.SQLITE_OPEN_READWRITE)) as live,
         closing(connect(source, apsw.SQLITE_OPEN_READWRITE)) as new,
     ):
         live.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
         # Only beside a log can the old state be read while the new one is written; an empty file has none.
-        live.execute("PRAGMA journal_mode = WAL").fetchall()
+        live.execute("PRAGMA journal_mode = WAL; SELECT count(*) FROM sqlite_schema").fetchall()
         with live.backup("main", new, "main") as backup:
-            # The first step takes the lock: nobody writes between the copy that is kept and the new state.
-            backup.step(1)
-            _copy_pages(path, kept)
-            backup.step(-1)
+            # Others may note the log as theirs until the lock is taken; from then on pages go into it.
+            for pages in (1, -1):
+                if log is not None:
+                    log.before_overwrite()
+                backup.step(pages)
+                if pages == 1:
+                    # Nobody writes between the copy that is kept and the new state.
+                    _copy_pages(path, part)
+                    _move(part, kept)
 
 
 def _salvage_best(path: Path, folder: Path, now: datetime) -> tuple[SalvageAccount, Path]:
