@@ -20,8 +20,8 @@ MOMENTS = (SESSION_START, PROMPT, TOOL_FAILURE, TOOL_ERROR, SUBAGENT_START, STOP
 PROBE = "archivist_probe"
 
 # Client → our name of an event → the client's name. Only Claude Code, Copilot CLI and Cursor have an event
-# for failed tools; the others send every tool's result. Cursor passes context on at the start only. VS Code has
-# no session end, and that of Copilot CLI names no log. OpenCode's are those at which our plugin,
+# for failed tools; the others send every tool's result. Cursor passes context on at the start only. VS Code
+# has no session end, and that of Copilot CLI names no log. OpenCode's are those at which our plugin,
 # `opencode.js`, calls us.
 _CLAUDE_CODE = {
     SESSION_START: "SessionStart",

@@ -133,24 +133,16 @@ def _refuse_other_folders(session: Session, *, is_insisted: bool) -> None:
 
 
 def _set_up(
-    session: Session,
-    *,
-    yes: bool,
-    dry_run: bool,
-    user: bool,
-    former: Sequence[Path],
-    named: Sequence[str],
-    as_json: bool,
+    session: Session, *, user: bool, former: Sequence[Path], named: Sequence[str], **how: bool
 ) -> dict[str, Any]:
-    tell = _silence if as_json else say_wrapped
+    tell = _silence if how["as_json"] else say_wrapped
     checkout = project_root(session)
     place = _bank_place(session)
     file = paths.bank_file(place).absolute()
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
     logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
-    used = {log.client.removesuffix("-cli") for log in logs}
-    plans, remarks, refused, present = _plan_clients(checkout, used, named, user=user)
+    plans, remarks, refused, present = _plan_clients(checkout, logs, named, user=user)
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
@@ -160,12 +152,12 @@ def _set_up(
         "clients": [plan.view() for plan in plans],
         "remarks": remarks,
         "refused": refused,
-        "dry_run": dry_run,
+        "dry_run": how["dry_run"],
     }
     has_repository = bool(repositories_above(file))
     sessions = _describe_sessions(logs, gone, left_out, clones, has_repository=has_repository)
     was_at = _find_former_folder(file)
-    if dry_run:
+    if how["dry_run"]:
         _tell_bank(file, was_at, sessions, tell)
         _show_plans(plans, _note_versions(checkout, plans, present, {}, remarks), checkout, tell)
         _show_diffs(plans, tell)
@@ -191,15 +183,14 @@ def _set_up(
         request = BriefRequest(project=view["project"], form=BriefFormat.MARKDOWN, fence=False)
         brief = bank.brief(request, global_bank=session.global_bank())
         _tell_lessons(bank, brief, view, [*present, *(plan.client for plan in plans)], tell)
-        remarks = _note_versions(checkout, plans, present, logged_versions(bank), remarks)
-        _show_plans(plans, remarks, checkout, tell)
-        view["installed"] = _connect(plans, record, state, tell, yes=yes)
-        is_connected = bool(view["installed"] or present)
-        _tell_brief(bank, brief, request, tell, is_connected=is_connected)
+        noted = _note_versions(checkout, plans, present, logged_versions(bank), remarks)
+        _show_plans(plans, noted, checkout, tell)
+        view["installed"] = _connect(plans, record, state, tell, yes=how["yes"])
+        _tell_brief(bank, brief, request, tell, is_connected=bool(view["installed"] or present))
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
-    is_partial = bool(view["unread"] or view["damaged"]) or (yes and bool(view["refused"]))
+    is_partial = bool(view["unread"] or view["damaged"]) or (how["yes"] and bool(view["refused"]))
     view |= {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
     return view
 
@@ -409,7 +400,7 @@ def _choose_clients(
 
 
 def _plan_clients(
-    checkout: Path, used: Collection[str], named: Collection[str], *, user: bool
+    checkout: Path, logs: Sequence[ClientLog], named: Collection[str], *, user: bool
 ) -> tuple[list[ClientPlan], list[str], list[str], list[str]]:
     """Return what would be written for each client that is used here, remarks, and which clients are left out
     and which have our hooks already.
@@ -422,6 +413,7 @@ def _plan_clients(
         if each.hooks and not each.problem:
             scopes.setdefault(each.client, []).append(each.scope)
     is_connected = any(set(found) != {"user"} for found in scopes.values())
+    used = {log.client.removesuffix("-cli") for log in logs}
     wanted, others = _choose_clients(used, named, is_connected=is_connected)
     plans: list[ClientPlan] = []
     remarks: list[str] = []
