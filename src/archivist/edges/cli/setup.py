@@ -191,8 +191,7 @@ def _set_up(
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
     is_partial = bool(view["unread"] or view["damaged"]) or (how["yes"] and bool(view["refused"]))
-    view |= {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
-    return view
+    return view | {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
 
 
 def _open_record(state: Path, *, has_made_bank: bool, has_made_home: bool) -> tuple[SetupRecord, list[str]]:
