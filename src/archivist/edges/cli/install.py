@@ -102,8 +102,9 @@ def install(
     if not dry_run and not is_server_alone:
         warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
     warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
-    lacking = [find_shortcoming(plan.client, project_root(session)) for plan in plans if not is_server_alone]
-    warnings += [f"warning: {line}" for line in lacking if line]
+    for plan in plans if not is_server_alone else ():
+        if lack := find_shortcoming(plan.client, project_root(session), plan.hook_files):
+            warnings.append(f"warning: {lack}")
     with suppress(RuntimeError):
         installs = chain.find_installs(project_root(session), Path.home(), CLIENTS)
         warnings += [f"hint: {line}" for line in chain.double_hook_warnings(installs)]

@@ -400,17 +400,19 @@ def _choose_clients(
 
 def _plan_clients(
     checkout: Path, logs: Sequence[ClientLog], named: Collection[str], *, user: bool
-) -> tuple[list[ClientPlan], list[str], list[str], list[str]]:
-    """Return what would be written for each client that is used here, remarks, and which clients are left out
-    and which have our hooks already.
+) -> tuple[list[ClientPlan], list[str], list[str], dict[str, frozenset[Path]]]:
+    """Return what would be written for each client that is used here, remarks, which clients are left out and
+    those that have our hooks already, with the files.
     """
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
     installs = chain.find_installs(checkout, home, CLIENTS)
     scopes: dict[str, list[str]] = {}
+    present: dict[str, frozenset[Path]] = {}
     for each in installs:
         if each.hooks and not each.problem:
             scopes.setdefault(each.client, []).append(each.scope)
+            present[each.client] = present.get(each.client, each.hooks) | each.hooks
     is_connected = any(set(found) != {"user"} for found in scopes.values())
     used = {log.client.removesuffix("-cli") for log in logs}
     wanted, others = _choose_clients(used, named, is_connected=is_connected)
@@ -440,19 +442,22 @@ def _plan_clients(
     if offered := [client for client in others if client not in scopes]:
         options = " ".join(f"--client {client}" for client in offered)
         remarks.append(f"without a session here: {', '.join(offered)}; to connect: archivist setup {options}")
-    return plans, remarks, refused, list(scopes)
+    return plans, remarks, refused, present
 
 
 def _note_versions(
     checkout: Path,
     plans: Sequence[ClientPlan],
-    present: Sequence[str],
+    present: Mapping[str, frozenset[Path]],
     logged: Mapping[str, str],
     remarks: Sequence[str],
 ) -> list[str]:
     """Return the remarks with what the versions of the clients do not do."""
-    clients = [*present, *(plan.client for plan in plans)]
-    found = [find_shortcoming(client, checkout, version_of(client, logged)) for client in clients]
+    hooks = {**present, **{plan.client: plan.hook_files for plan in plans}}
+    found = (
+        find_shortcoming(client, checkout, files, version_of(client, logged))
+        for client, files in hooks.items()
+    )
     return [*remarks, *filter(None, found)]
 
 

@@ -101,7 +101,7 @@ def check_chain(
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
         *(
-            _describe_client(client, installs, find_shortcoming(client, root, version_of(client, versions)))
+            _describe_client(client, [each for each in installs if each.client == client], root, versions)
             for client in hook_events.CLIENTS
             if client in {each[0] for each in installs}
         ),
@@ -115,12 +115,17 @@ def check_chain(
 
 def _clients_of_other_worktrees(root: Path) -> list[str]:
     """Return the clients that are installed in other worktrees and read the folder alone where they start."""
-    others = [worktree for worktree in worktrees_of(root) if worktree != real_path(root)]
-    alone = [client for client in hook_events.CLIENTS if client not in SHARED_BY_WORKTREES]
-    found = {
-        each.client for worktree in others for each in find_installs(worktree, None, alone) if each.hooks
-    }
-    return [client for client in alone if client in found]
+    found = set()
+    for worktree in worktrees_of(root):
+        places = [InstallLocation(worktree, is_local=is_local) for is_local in (False, True)]
+        for client in hook_events.CLIENTS if worktree != real_path(root) else ():
+            if client in SHARED_BY_WORKTREES or places[0].read_by(client).is_user:
+                continue
+            with suppress(ArchivistError):
+                files = (target for place in places for target in targets(client, place, with_server=False))
+                if any(map(changes.holds_ours, files)):
+                    found.add(client)
+    return [client for client in hook_events.CLIENTS if client in found]
 
 
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
@@ -344,21 +349,21 @@ def _check_server(installs: list[ClientInstall], root: Path) -> Check:
     return Check("server", True, f"starts in {(time.monotonic() - started) * 1000:.0f} ms")
 
 
-def _describe_client(client: str, installs: list[ClientInstall], shortcoming: str) -> Check:
+def _describe_client(
+    client: str, installs: Sequence[ClientInstall], root: Path, versions: Mapping[str, str]
+) -> Check:
     """Say what sessions of a client are told, what is learnt from them, and what is missing."""
-    own = [install for install in installs if install.client == client]
-    has_hooks = any(install.hooks for install in own)
-    events = hook_events.EVENT_NAMES[client] if has_hooks else {}
+    hooks = frozenset[Path]().union(*(install.hooks for install in installs))
+    events = hook_events.EVENT_NAMES[client] if hooks else {}
     told = [words for event, words in _TOLD_AT.items() if event in events]
     missing = [words for event, words in _TOLD_AT.items() if event not in events]
-    if not any(install.has_server for install in own):
+    if not any(install.has_server for install in installs):
         missing.append("MCP server")
     source = "its log" if client in _WITH_OWN_LOG else "what its hooks tell"
-    learnt = f"learnt from {source}" if has_hooks else "learnt only from logs that archivist setup finds"
+    learnt = f"learnt from {source}" if hooks else "learnt only from logs that archivist setup finds"
     lacking = f"; missing: {', '.join(missing)}" if missing else ""
     text = f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}"
-    if not told:
-        text += f": archivist install {client} --{own[0].scope}"
-    elif shortcoming:
-        text += f"; {shortcoming}"
-    return Check(client, bool(told) and not shortcoming, text)
+    if not hooks:
+        return Check(client, False, f"{text}: archivist install {client} --{installs[0].scope}")
+    shortcoming = find_shortcoming(client, root, hooks, version_of(client, versions))
+    return Check(client, not shortcoming, f"{text}; {shortcoming}" if shortcoming else text)

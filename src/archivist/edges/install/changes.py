@@ -129,6 +129,11 @@ class ClientPlan(NamedTuple):
         """Say whether anything would change."""
         return any(change.action != "unchanged" for change in self.changes)
 
+    @property
+    def hook_files(self) -> frozenset[Path]:
+        """Return the files that have the hooks, or shall have them."""
+        return frozenset(target.path for target in self.targets if target.hooks)
+
     def view(self) -> dict[str, object]:
         """Return the client and its files as plain values."""
         return {"client": self.client, "changes": [str(change.path) for change in self.changes]}

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _PROGRAMS = {"claude-code": "claude", "copilot": "copilot", "opencode": "opencod
 
 
 class Shortcoming(NamedTuple):
-    """What a client does not do before a version; some of it only in a linked worktree."""
+    """What a client does not do before a version; some of it with the hooks of the main worktree alone."""
 
     before: tuple[int, ...]
     text: str
@@ -55,12 +55,18 @@ def version_of(client: str, logged: Mapping[str, str]) -> str:
     return logged.get(client) or logged.get(f"{client}-cli", "")
 
 
-def find_shortcoming(client: str, root: Path, logged: str = "") -> str:
+def find_shortcoming(client: str, root: Path, hooks: Iterable[Path], logged: str = "") -> str:
     """Say what the version in use does not do, and what mends that; empty where nothing is known of it.
 
-    The version is that of the program on the PATH, else the one that the latest log names.
+    `hooks` are the files that have them. The version is that of the program on the PATH, else the one that
+    the latest log names.
     """
-    known = _SHORTCOMINGS.get(client, ())
+    here, main = real_path(root), to_main_worktree(root)
+    files = [real_path(each) for each in hooks]
+    is_in_main = main != here and all(
+        file.is_relative_to(main) and not file.is_relative_to(here) for file in files
+    )
+    known = [each for each in _SHORTCOMINGS.get(client, ()) if is_in_main or not each.is_of_worktrees]
     if not known:
         return ""
     said = _ask_program(_PROGRAMS[client], root)
@@ -68,9 +74,7 @@ def find_shortcoming(client: str, root: Path, logged: str = "") -> str:
     if found is None:
         return ""
     version = tuple(map(int, found[0].split(".")))
-    is_linked = to_main_worktree(root) != real_path(root)
-    texts = (each.text for each in known if version < each.before and (is_linked or not each.is_of_worktrees))
-    text = next(texts, "")
+    text = next((each.text for each in known if version < each.before), "")
     return f"{client} {found[0]} {text}" if text else ""
 
 
@@ -85,7 +89,7 @@ def _ask_program(program: str, root: Path) -> str:
     path = shutil.which(program, path=os.pathsep.join(folders)) if folders else None
     if path is None or _is_inside(Path(path), own):
         return ""
-    with suppress(OSError, subprocess.SubprocessError):
+    with suppress(OSError, RuntimeError, subprocess.SubprocessError):
         # In the home: in the project's folder a client may read what a repository brought.
         done = subprocess.run(  # noqa: S603 a program of the user's own PATH
             [path, "--version"],
