@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
 
-# A hook failure older than a week no longer makes the check fail.
-_FORGIVEN_AFTER = timedelta(days=7)
+# A hook failure is a warning for so long; one of no bank is told in every project, and may be a call by hand.
+_FORGIVEN_AFTER, _FORGIVEN_ANYWHERE = timedelta(days=7), timedelta(days=1)
 # Where a session's run keeps whether its client's log was captured.
 LOG = "log"
 # The clients whose log format is known; logs of others are tried, and may be in any format.
@@ -189,6 +189,19 @@ def _silent_clients(reader: Reader) -> dict[str, str]:
     }
 
 
+def logged_versions(bank: Bank) -> dict[str, str]:
+    """Return the version of each client, by its name in runs, that its latest captured log names."""
+    with bank.reading() as reader:
+        rows = reader.select_fields(
+            "episode", ("agent", "extra"), equals("action", None), order=("-started",), limit=_LATEST_SESSIONS
+        )
+    found: dict[str, str] = {}
+    for agent, extra in rows:
+        if version := json.loads(extra).get("agent_version"):
+            found.setdefault(str(agent), str(version))
+    return found
+
+
 def check_reflection(bank: Bank) -> tuple[bool, str]:
     """Check for runs that wait for reflection while no process works on them."""
     waiting, now = bank.reflections.waiting_runs(), bank.now()
@@ -317,14 +330,17 @@ def check_hook_failures(bank: Path | None, now: datetime) -> Check:
     home = _home_or_none()
     folders = [] if home is None else [home, *([state_folder(bank)] if bank is not None else [])]
     noted = [(when, what, each) for each in folders for when, what in [hook_log.last_failure(each)] if when]
+    patience = {folder: _FORGIVEN_ANYWHERE if folder == home else _FORGIVEN_AFTER for folder in folders}
+    fresh = [each for each in noted if now - each[0] <= patience[each[2]]]
     if not noted:
         return Check("failures", True, "no hook has failed")
-    when, what, where = max(noted)
+    when, what, where = max(fresh or noted)
     told = f"the last hook to fail, {when:%Y-%m-%d %H:%M} UTC, was {what}"
-    if now - when > _FORGIVEN_AFTER:
+    if not fresh:
         return Check("failures", True, told)
-    file = where / hook_log.FILE_NAME
-    return Check("failures", False, f"{told}: see {file}, and remove it once that is fixed")
+    end = f"{when + patience[where]:%Y-%m-%d %H:%M} UTC"
+    remedy = f"see {where / hook_log.FILE_NAME}, and remove it once that is fixed; this warning ends {end}"
+    return Check("failures", False, f"{told}: {remedy}")
 
 
 def check_server(bank: Bank) -> Check:

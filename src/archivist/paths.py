@@ -18,6 +18,8 @@ from archivist.files.worktrees import walk_up
 
 FOLDER = ".archivist"
 FILE_NAME = "memory.db"
+# What setup did for a bank, in its state folder, for the undo.
+SETUP_FILE = "setup.json"
 CONFIG_NAME = "config.toml"
 # The folder beside a team's bank that holds the people's own banks, and what their names have in between.
 PEOPLE = "people"
@@ -131,6 +133,11 @@ def state_folder(bank: Path) -> Path:
     real = real_place(bank)
     name = re.sub(r"[^\w.-]", "_", project_folder(real).name)[:40]
     return home_folder() / "state" / f"{name}-{sha256(os.fsencode(real)).hexdigest()[:16]}"
+
+
+def was_set_up(bank: Path) -> bool:
+    """Say whether `archivist setup` was run for a bank."""
+    return (state_folder(bank) / SETUP_FILE).exists()
 
 
 def real_place(bank: Path) -> Path:

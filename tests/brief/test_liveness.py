@@ -37,6 +37,18 @@ def _named(summary: str, rule: str = "", remedies: tuple[str, ...] = ()) -> list
             "run `python tools/gen.py --all=yes`",
             [("file", "tools/gen.py"), ("flag", "tools/gen.py --all")],
         ),
+        ("run `node --test scripts/check.mjs`", [("file", "scripts/check.mjs")]),
+        ("run `python3 -W ignore tools/gen.py`", [("file", "tools/gen.py")]),
+        ("run `bash ./tools/gen`", [("file", "./tools/gen")]),
+        ("run `python3 -m tool a.py`", [("command", "python3")]),
+        (
+            "use `FIX=1 node scripts/check.mjs` instead of `node scripts/check.mjs`",
+            [("file", "scripts/check.mjs")],
+        ),
+        (
+            "use `node scripts/check.mjs --fix` instead of `node scripts/check.mjs`",
+            [("file", "scripts/check.mjs"), ("flag", "scripts/check.mjs --fix")],
+        ),
         ("first run `make lint`", [("command", "make lint")]),
         ("use `npm run test:unit`", [("command", "npm run test:unit")]),
         ("use `uv run frob src/a.py`", [("command", "frob"), ("file", "src/a.py")]),

@@ -162,6 +162,14 @@ def test_commands_and_flags_that_were_there_and_are_gone(
     assert _reason(tree, summary) == reason
 
 
+@pytest.mark.parametrize("call", ["bash scripts/check.sh", "bash -eu scripts/check.sh", "./scripts/check.sh"])
+def test_a_script_that_is_gone_is_gone_however_it_is_called(tree: Path, call: str) -> None:
+    summary = f"Use `MODE=1 {call}` instead of `{call}`: `{call}` fails"
+    assert _reason(tree, summary) == ""
+    _git(tree, "rm", "-q", "scripts/check.sh")
+    assert "is gone" in _reason(tree, summary)
+
+
 def test_what_lives_on_in_another_file_is_not_stale(tree: Path) -> None:
     _write(tree, scripts__checkDsh="echo\n", scripts__optionsDpy="'--fast'\n")
     _commit(tree)

@@ -164,18 +164,21 @@ def test_the_question_comes_on_the_same_screen_as_what_was_learnt(
     client_homes.opencode(fresh_home, app, 4)
     shown = on_terminal(app, "setup", answers=("what?", "d", "n"))
     before, _, after = shown.partition(
-        "Install into claude-code, codex, opencode? [Y/n/d, d shows every line]"
+        "Install into claude-code, codex, opencode? [Y/n/d or names, d shows every line]"
     )
     assert len(before.splitlines()) <= 22, before
     assert [word in before for word in ("Memory", "Captured", "Learnt")] == [True, True, True]
     assert re.search(r"Client    claude-code: create \.claude/settings\.local\.json \(\+\d+ lines\)", before)
     lines = [line for line in before.splitlines() if "\x1b" not in line and str(app) not in line]
     assert max(map(len, lines)) <= 80
-    assert "please answer y or n or d" in after
+    assert "please answer y or n or d, or claude-code codex opencode" in after
     assert '+    "SessionStart": [' in after
     assert "Nothing was installed" in after
     assert not (app / ".claude").exists()
-    assert '+    "SessionStart"' not in on_terminal(app, "setup", answers=("y",))
+    assert '+    "SessionStart"' not in on_terminal(app, "setup", answers=("Codex",))
+    assert (app / ".codex" / "hooks.json").is_file()
+    assert not (app / ".claude").exists()
+    on_terminal(app, "setup", answers=("y",))
     assert (app / ".claude" / "settings.local.json").is_file()
 
 

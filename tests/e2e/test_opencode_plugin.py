@@ -17,10 +17,25 @@ from tests.e2e import client_homes
 from tests.e2e.conftest import Setup
 
 _NODE = shutil.which("node")
+# How three generations of the client take a plugin from a module.
+_BEFORE_1_3_4 = """
+const found = []
+for (const [, make] of Object.entries(module)) found.push(await make({ directory: folder }))
+const [hooks, ...others] = found
+if (others.length) throw new Error("more than one plugin")
+"""
+_SINCE_1_3_4 = """
+const { id, server } = module.default
+if (!id) throw new Error("must export id")
+const hooks = await server({ directory: folder })
+"""
+_SINCE_2 = """
+const plugin = Object.hasOwn(module, "default") ? module.default : undefined
+if (typeof plugin !== "object" || typeof plugin.id !== "string") throw new Error("Expected object")
+"""
 # A session, a call that fails and a turn's end in the client's order, then what the model was given.
 _HOSTS = {
     1: """
-const hooks = await plugin.server({ directory: folder })
 const system = { system: ["You are an agent."] }
 await hooks["experimental.chat.system.transform"]({ sessionID: session }, system)
 await hooks["experimental.chat.system.transform"]({ sessionID: session }, system)
@@ -44,9 +59,9 @@ console.log(JSON.stringify(event.system.map((part) => part.text)))
 
 @pytest.mark.req("F12")
 @pytest.mark.skipif(_NODE is None, reason="there is no node here")
-@pytest.mark.parametrize("version", _HOSTS)
+@pytest.mark.parametrize(("loader", "version"), [(_BEFORE_1_3_4, 1), (_SINCE_1_3_4, 1), (_SINCE_2, 2)])
 def test_a_session_of_opencode_is_told_and_learnt_from(
-    version: int, run: Setup, fresh_home: Path, tmp_path: Path
+    loader: str, version: int, run: Setup, fresh_home: Path, tmp_path: Path
 ) -> None:
     app = client_homes.make_repository(tmp_path / "app")
     for number in (1, 2):
@@ -60,7 +75,7 @@ def test_a_session_of_opencode_is_told_and_learnt_from(
         "command": client_homes.FAILS,
         "error": client_homes.ERROR,
     }
-    told = _play(version, said, fresh_home)
+    told = _play(f"{loader}{_HOSTS[version]}", said, fresh_home)
     briefs = [text for text in told if "<!-- archivist:brief " in text]
     assert len(briefs) == (3 if version == 1 else 2)
     assert all("PYTHONPATH=src" in text for text in briefs)
@@ -68,17 +83,21 @@ def test_a_session_of_opencode_is_told_and_learnt_from(
     if version == 1:
         assert told[-1].startswith(f"{client_homes.ERROR}\n\n<!-- archivist:brief ")
         _wait_for_the_log(run, app, session)
-        assert not list((fresh_home / ".archivist" / "state").glob("*/session-*"))
+        deadline = time.monotonic() + 30
+        # The process after the turn removes its copy last.
+        while list((fresh_home / ".archivist" / "state").glob("*/session-*")):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
-def _play(version: int, said: dict[str, str], home: Path) -> list[str]:
+def _play(host: str, said: dict[str, str], home: Path) -> list[str]:
     """Return what the model was given besides the tool's output."""
     plugin = home / ".config" / "opencode" / "plugins" / "archivist.js"
     names = "\n".join(f"const {name} = {json.dumps(value)}" for name, value in said.items())
     # node takes a module's form from its name.
     module, script = home / "plugin.mjs", home / "host.mjs"
     module.write_bytes(plugin.read_bytes())
-    script.write_text(f"import plugin from './plugin.mjs'\n{names}\n{_HOSTS[version]}")
+    script.write_text(f"const module = await import('./plugin.mjs')\n{names}\n{host}")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ARCHIVIST", "XDG"))}
     assert _NODE is not None

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -52,6 +53,20 @@ def test_checks_name_files_from_the_project_or_the_home_on(
     )
     text = next(each.text for each in bank.doctor.health() if each.name == "failures")
     assert "cannot use '.archivist/memory.db', ~/x" in text
+
+
+def test_a_failure_is_a_warning_for_a_time(bank: Bank, home: Path) -> None:
+    """One that is of no bank, as a call by hand, is told in every project, and so for a day."""
+    now = datetime(2026, 3, 9, 12, 0, tzinfo=UTC)
+    hook_log.log_failure(home / ".archivist", "codex stop: ValueError: no event on stdin", now)
+    file = bank.path
+    check = health.check_hook_failures(file, now + timedelta(hours=23))
+    assert (check.is_well, check.text.endswith("this warning ends 2026-03-10 12:00 UTC")) == (False, True)
+    assert health.check_hook_failures(file, now + timedelta(hours=25)).is_well
+    hook_log.log_failure(state_folder(file), "gemini stop: oops", now - timedelta(days=2))
+    check = health.check_hook_failures(file, now + timedelta(days=2))
+    assert (check.is_well, "gemini stop: oops" in check.text) == (False, True)
+    assert health.check_hook_failures(file, now + timedelta(days=8)).is_well
 
 
 def test_without_a_bank_the_chain_is_checked_all_the_same(

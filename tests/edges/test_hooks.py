@@ -141,6 +141,10 @@ def test_a_session_is_told_at_its_start_in_its_clients_own_form(
     with Bank.open(learnt) as bank:
         assert bank.runs.episode("n-1").project == _name(learnt)
         assert (_log(learnt), bank.runs.episode("n-1").status.value) == ([], "running")
+        # As in the client's log.
+        assert bank.runs.episode("n-1").agent == {"copilot": "copilot-cli", "gemini": "gemini-cli"}.get(
+            client, client
+        )
 
 
 def test_an_event_names_itself_when_the_call_does_not(hook: Hook, learnt: Path) -> None:
@@ -200,6 +204,8 @@ def test_after_compaction_the_session_is_told_again(hook: Hook) -> None:
         ("copilot", {"toolArgs": json.dumps({"command": TESTS}), "toolResult": FAILED}),
         ("copilot", {"toolName": "bash", "toolArgs": {"command": TESTS}, "toolResult": FAILED}),
         ("opencode", {"tool_name": "bash", "tool_response": {"output": ERROR, "exit_code": 1}}),
+        ("copilot", {"toolName": "bash", "toolArgs": {"command": TESTS}, "error": ERROR}),
+        ("copilot", {"toolName": "bash", "toolArgs": {"command": TESTS}, "error": {"message": ERROR}}),
     ],
 )
 @pytest.mark.req("A12")
@@ -207,7 +213,7 @@ def test_beside_an_error_stands_what_worked(
     client: str, answer: dict[str, Any], hook: Hook, learnt: Path
 ) -> None:
     said = {"session_id": "n-1", "sessionId": "n-1", "tool_input": {"command": TESTS}, **answer}
-    text = _context(hook(client, "tool-failure", said))
+    text = _context(hook(client, "tool-error" if "toolName" in said else "tool-failure", said))
     assert "worked in 2 runs: `pip install freezegun`" in text
     with Bank.open(learnt) as bank, bank.reading() as reader:
         assert [brief.run for brief in reader.select(Brief)] == ["n-1"]
@@ -333,6 +339,14 @@ def test_what_went_wrong_is_kept_for_the_doctor(hook: Hook, learnt: Path, archiv
     assert (ran.code, "warn  failures     the last hook to fail" in ran.out) == (1, True)
     (state_folder(bank_file(learnt)) / "hooks.log").unlink()
     assert "ok    failures     no hook has failed" in archivist("doctor").out
+
+
+@pytest.mark.usefixtures("learnt")
+def test_copilot_is_told_beside_a_prompt(hook: Hook) -> None:
+    said = {"sessionId": "n-1", "timestamp": 1, "prompt": "freezegun is not installed: pip install freezegun"}
+    answer = json.loads(hook("copilot", "prompt", said).out)
+    assert list(answer) == ["additionalContext"]
+    assert "freezegun" in answer["additionalContext"]
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "MessageDisplay", "beforeShellExecution"])

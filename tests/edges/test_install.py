@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from archivist.edges.cli.install import install, uninstall
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
-from archivist.edges.install import changes, entries, jsonc
+from archivist.edges.install import chain, changes, entries, jsonc
+from archivist.edges.install.changes import SetupRecord
 from archivist.edges.install.clients import InstallLocation, targets
 from archivist.errors import InputError
 from tests.banks import lay_bank
@@ -137,6 +138,10 @@ def test_what_each_client_finds(at: Path) -> None:
     assert vscode["Stop"] == [{"type": "command", "command": "archivist hook vscode stop", "timeout": 10}]
     assert json.loads((at / ".vscode/mcp.json").read_text()) == {"servers": {"archivist": server}}
     copilot = json.loads((at / ".github/copilot/settings.json").read_text())["hooks"]
+    assert list(copilot) == [
+        "sessionStart", "userPromptSubmitted", "postToolUse", "postToolUseFailure", "subagentStart",
+        "agentStop",
+    ]  # fmt: skip
     assert copilot["agentStop"] == [
         {"type": "command", "command": "archivist hook copilot stop", "timeoutSec": 5}
     ]
@@ -153,11 +158,48 @@ def test_the_plugin_of_another_version_is_brought_up_to_date(at: Path, home: Pat
     plugin.write_text(written.partition("\n")[0] + "\n// of another version\n")
     _run(install, "opencode")
     assert plugin.read_text() == written
-    plugin.write_text("export default {}\n")
     config.rename(config.with_suffix(".jsonc"))
     assert "is installed already" in _run(install, "opencode").stderr
+
+
+def test_another_plugin_of_our_name_is_refused_and_said_to_be_in_the_way(at: Path, home: Path) -> None:
+    plugin = home / OPENCODE[1]
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("export default {}\n")
+    before = _files(home)
+    refused = _run(install, "opencode")
+    assert (refused.exit_code != 0, "is another program's plugin" in str(refused.exception)) == (True, True)
+    assert _files(home) == before
+    plugin.unlink()
+    _run(install, "opencode")
+    plugin.write_text("export default {}\n")
+    checks = {check.name: check for check in chain.check_chain(at, home, at)}
+    assert not checks["opencode"].is_well
+    assert "told at no event" in checks["opencode"].text
+    assert checks["opencode"].text.endswith(": archivist install opencode --user")
     _run(uninstall, "opencode")
     assert _files(home / ".config") == {"opencode/plugins/archivist.js": b"export default {}\n"}
+
+
+@pytest.mark.parametrize("call", ['"/opt/a b/archivist", ["hook",', '"archivist", ["--bank", "/b", "hook",'])
+def test_the_users_own_call_in_the_plugin_is_kept(at: Path, home: Path, call: str) -> None:
+    assert at.is_dir()
+    _run(install, "opencode")
+    plugin = home / OPENCODE[1]
+    written = plugin.read_text()
+    plugin.write_text(edited := written.replace('"archivist", ["hook",', call))
+    assert edited != written
+    assert "is installed already" in _run(install, "opencode").stderr
+    assert plugin.read_text() == edited
+    plugin.write_text(edited.replace("// OpenCode 1\n", "// an older text\n"))
+    _run(install, "opencode")
+    assert plugin.read_text() == edited
+    record = SetupRecord(installs=[["opencode", "user", str(home)]])
+    assert record.find_changed() == []
+    command = next(check for check in chain.check_chain(at, home, at) if check.name == "command")
+    assert (call.split('"')[1 if "/opt" in call else 5] in command.text, command.is_well) == (True, False)
+    _run(uninstall, "opencode")
+    assert not plugin.exists()
 
 
 def test_a_users_own_settings_lie_in_the_home(at: Path, home: Path) -> None:

@@ -271,6 +271,17 @@ def test_hooks_in_both_scopes_are_told(at: Path, home: Path, client: str) -> Non
     assert (check.is_well, "fires twice" in check.text) == ((True, False) if runs_once else (False, True))
 
 
+def test_hooks_of_a_clone_and_its_project_are_told_with_the_command_that_removes_one(at: Path) -> None:
+    _git(at, "init", "-q")
+    _run(install, "copilot")
+    said = _run(install, "copilot", "--local").stderr
+    line = "copilot is installed for this clone and for this project, so that each hook fires twice"
+    assert f"hint: {line}: archivist uninstall copilot --project, or --local\n" in said
+    _run(uninstall, "copilot", "--local")
+    check = chain.check_chain(at, None, at)[0]
+    assert (check.is_well, check.text) == (True, "copilot (project)")
+
+
 def test_a_home_that_is_a_project_has_one_set_of_hooks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.mkdir(exist_ok=True)
     monkeypatch.chdir(home)

@@ -55,6 +55,33 @@ def test_a_file_that_was_there_stays_visible_to_git(archivist: Command, reposito
     assert git(repository, "status", "--porcelain") == "?? .mcp.json\n"
 
 
+def test_hooks_in_a_file_that_git_sees_are_warned_of(archivist: Command, repository: Path) -> None:
+    (repository / ".gemini").mkdir()
+    (repository / ".gemini" / "settings.json").write_text("{}\n")
+    line = f"gemini: {repository}/.gemini/settings.json was there, and git sees it with our hooks"
+    assert line in archivist("install", "gemini", "--local", cwd=repository).err
+    archivist("uninstall", "gemini", "--local", cwd=repository)
+    (repository / ".gitignore").write_text(".gemini/\n")
+    assert line not in archivist("install", "gemini", "--local", cwd=repository).err
+
+
+def test_an_exclusion_goes_with_our_hooks_though_the_file_stays(archivist: Command, repository: Path) -> None:
+    listed = (repository / ".git" / "info" / "exclude").read_bytes()
+    archivist("install", "codex", "--local", cwd=repository)
+    hooks = repository / ".codex" / "hooks.json"
+    settings = json.loads(hooks.read_text())
+    settings["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "notify-send done"}]})
+    hooks.write_text(json.dumps(settings))
+    archivist("uninstall", "codex", "--local", cwd=repository)
+    assert "notify-send" in hooks.read_text()
+    assert (repository / ".git" / "info" / "exclude").read_bytes() == listed
+
+
+def test_where_nothing_is_installed_uninstalling_all_says_so(archivist: Command, repository: Path) -> None:
+    done = archivist("uninstall", "all", cwd=repository)
+    assert (done.code, done.err) == (0, f"no client is installed for {repository}\n")
+
+
 def test_committed_settings_are_not_changed_locally(archivist: Command, repository: Path) -> None:
     (repository / ".gemini").mkdir()
     (repository / ".gemini" / "settings.json").write_text("{}\n")

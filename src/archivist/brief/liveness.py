@@ -111,17 +111,24 @@ def references_in(lesson: Lesson) -> tuple[CodeReference, ...]:
     """
     texts = [_find_spans(text) for text in (lesson.summary, lesson.rule)]
     remedies = [_find_spans(text) for text in lesson.remedies]
+    spans = [span for each in (*texts, *remedies) for span in each]
+    # What the lesson tells to run is not denied by the call that failed: `FIX=1 node a.js`, not `node a.js`.
+    advised = {
+        (name.kind, name.text)
+        for span in spans
+        for name in span.names
+        if name.is_advised and not span.is_denied
+    }
     # A denied command fails, which does not deny its program.
     denied = {
         (name.kind, name.text)
-        for spans in (*texts, *remedies)
         for span in spans
         for name in span.names
         if span.is_denied and (name.kind is not ReferenceKind.COMMAND or name.program)
-    }
-    stated = [name for spans in texts for name in _stated_references(spans)]
+    } - advised
+    stated = [name for each in texts for name in _stated_references(each)]
     if remedies:
-        keys = [{(name.kind, name.text) for name in _stated_references(spans)} for spans in remedies]
+        keys = [{(name.kind, name.text) for name in _stated_references(each)} for each in remedies]
         shared = set.intersection(*keys)
         stated += [name for name in _stated_references(remedies[0]) if (name.kind, name.text) in shared]
     found: dict[tuple[str, str, str], CodeReference] = {}
@@ -235,6 +242,19 @@ def _references_in_code(code: str, is_advised: bool) -> Iterator[CodeReference]:
         yield from _references_in_command(words, is_alone=len(steps) == 1)
 
 
+def _find_script(arguments: list[str]) -> int | None:
+    """Return which argument of an interpreter is its script; options, and a word after each, may precede."""
+    for at, word in enumerate(arguments):
+        if word == "-m":
+            return None
+        is_value = at and arguments[at - 1].startswith("-")
+        if _EXTENSION.search(word) or (not is_value and "/" in word):
+            return at
+        if not (is_value or word.startswith("-")):
+            return None
+    return None
+
+
 def _references_in_command(words: list[str], *, is_alone: bool) -> Iterator[CodeReference]:
     """Give what one step of a command names."""
     end = next((place for place, word in enumerate(words) if _SHELL_SYNTAX.search(word)), len(words))
@@ -242,8 +262,8 @@ def _references_in_command(words: list[str], *, is_alone: bool) -> Iterator[Code
         return
     program, arguments = words[0], words[1:end]
     script = program if "/" in program else ""
-    if program in _INTERPRETERS and arguments and _EXTENSION.search(arguments[0]):
-        script = arguments.pop(0)
+    if program in _INTERPRETERS and (at := _find_script(arguments)) is not None:
+        script, arguments = arguments[at], arguments[at + 1 :]
     target = " ".join(arguments[1:2])
     if script:
         for name in _references_in_word(script):

@@ -201,7 +201,7 @@ class Briefs(BankService):
     @reads(Layer.LESSONS)
     def explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
         """Return why a brief has no text, and what to do about it."""
-        from archivist import projects
+        from archivist import paths, projects
 
         if brief.withheld:
             return f"randomly withheld from this run, to measure the effect: {_join_names(brief.withheld)}"
@@ -221,12 +221,16 @@ class Briefs(BankService):
             }
             names = projects.names_of(reader, brief.project)
             total = reader.count(Lesson, *is_told)
-            queued = len(reader.queued_runs())
+            queued, runs = len(reader.queued_runs()), reader.run_count()
         if not total:
             if waiting:
                 return f"every lesson waits for approval ({waiting}): archivist lessons list --waiting"
             if queued:
                 return f"no lessons yet; captured runs that wait: {queued}: archivist reflect"
+            if runs:
+                return f"no lessons yet: nothing recurred in {runs} {'run' if runs == 1 else 'runs'}"
+            if paths.was_set_up(self._bank.path):
+                return "no lessons yet: the first session that ends here is learnt from"
             return "no lessons yet: archivist setup learns from the sessions of this repository"
         own = sum(counts.get(name, 0) for name in names)
         if not own and counts:

@@ -5,6 +5,8 @@ from __future__ import annotations
 SESSION_START = "session-start"
 PROMPT = "prompt"
 TOOL_FAILURE = "tool-failure"
+# Copilot CLI has an event for tools that fail, beside that for commands which ran and ended with an error.
+TOOL_ERROR = "tool-error"
 SUBAGENT_START = "subagent-start"
 STOP = "stop"
 SESSION_END = "session-end"
@@ -13,14 +15,14 @@ NOTE_PROMPT = "note-prompt"
 NOTE_TOOL = "note-tool"
 NOTE_FAILURE = "note-failure"
 NOTES = (NOTE_PROMPT, NOTE_TOOL, NOTE_FAILURE)
-MOMENTS = (SESSION_START, PROMPT, TOOL_FAILURE, SUBAGENT_START, STOP, SESSION_END, *NOTES)
+MOMENTS = (SESSION_START, PROMPT, TOOL_FAILURE, TOOL_ERROR, SUBAGENT_START, STOP, SESSION_END, *NOTES)
 # Marks an event that the doctor sends: its failures are not a client's.
 PROBE = "archivist_probe"
 
-# Client → our name of an event → the client's name. Only Claude Code and Cursor have an event for failed
-# tools; the others send every tool's result. Cursor passes context on at the start only, Copilot CLI none
-# beside a prompt. VS Code has no session end, and that of Copilot CLI names no log. OpenCode's are those at
-# which our plugin, `opencode.js`, calls us.
+# Client → our name of an event → the client's name. Only Claude Code, Copilot CLI and Cursor have an event
+# for failed tools; the others send every tool's result. Cursor passes context on at the start only. VS Code
+# has no session end, and that of Copilot CLI names no log. OpenCode's are those at which our plugin,
+# `opencode.js`, calls us.
 _CLAUDE_CODE = {
     SESSION_START: "SessionStart",
     PROMPT: "UserPromptSubmit",
@@ -56,7 +58,9 @@ EVENT_NAMES: dict[str, dict[str, str]] = {
     },
     "copilot": {
         SESSION_START: "sessionStart",
+        PROMPT: "userPromptSubmitted",
         TOOL_FAILURE: "postToolUse",
+        TOOL_ERROR: "postToolUseFailure",
         SUBAGENT_START: "subagentStart",
         STOP: "agentStop",
     },

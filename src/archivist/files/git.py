@@ -148,6 +148,11 @@ def is_tracked(path: Path) -> bool:
     return path.parent.is_dir() and bool(ask_git(path.parent, "ls-files", "--", path.name))
 
 
+def is_visible(path: Path) -> bool:
+    """Say whether git would take a file that it does not track."""
+    return run_git(path.parent, "check-ignore", "-q", "--", path.name, timeout_s=_TIMEOUT_S)[0] == 1
+
+
 def keep_out_of_git(bank: Path) -> str:
     """Make git ignore a bank's folder; return what is wrong if git would take the bank all the same."""
     exclude_from_git(bank)

@@ -592,8 +592,8 @@ def cure_by_other_name(failed: ToolCall, failure: Failure, later: Sequence[ToolC
             continue
         folder, ending = named[0].rpartition("/")[0], named[0].rpartition(".")[2]
         if changed[0][1].rpartition("/")[0] == folder and changed[0][1].endswith(f".{ending}"):
-            paths = (relative_path(path.removeprefix("./")) for path in reversed(changed[0]))
-            return Cure(Remedy(RemedyKind.PATH, *paths), (act,))
+            missing, there = (relative_path(path.removeprefix("./")) for path in changed[0])
+            return Cure(Remedy(RemedyKind.PATH, there, missing), (act,))
     return None
 
 

@@ -12,7 +12,14 @@ import click
 from archivist import paths
 from archivist.bank import Bank
 from archivist.clock import system_clock
-from archivist.doctor import Check, check_hook_failures, check_server, failed_check, name_damage
+from archivist.doctor import (
+    Check,
+    check_hook_failures,
+    check_server,
+    failed_check,
+    logged_versions,
+    name_damage,
+)
 from archivist.edges.cli import options
 from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import (
@@ -243,10 +250,11 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     from archivist.edges.install.chain import check_chain
 
     place, here, problem = session.find_bank_path(), Path.cwd(), None
+    versions: dict[str, str] = {}
     file = None if place is None else paths.bank_file(place).absolute()
     try:
         with session.bank(folder=here) as bank:
-            checks = bank.doctor.health()
+            checks, versions = bank.doctor.health(), logged_versions(bank)
     except ArchivistError as error:
         # To a search upwards, a folder that cannot be read looks like no bank.
         held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
@@ -261,7 +269,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     except RuntimeError:
         home = None
     log_folder = paths.state_folder(file) if file else paths.home_folder()
-    return [*checks, *check_chain(root.absolute(), home, log_folder)], problem
+    return [*checks, *check_chain(root.absolute(), home, log_folder, versions)], problem
 
 
 @options.bank_command(has_global=True)

@@ -25,6 +25,7 @@ from archivist.edges.install.clients import (
     InstallLocation,
     present_clients,
 )
+from archivist.edges.install.versions import find_shortcoming
 from archivist.errors import InputError
 from archivist.files.write import refuse_links
 from archivist.paths import bank_file, checkout_of, state_folder
@@ -90,7 +91,7 @@ def install(
     if client == _PLUGIN:
         return _change_plugin(folder, dry_run=dry_run)
     place = _install_place(session, client, folder, user=user, **scope)
-    clients = usual_clients(Path.home()) if client == ALL else [client]
+    clients = without_doubles(present_clients(Path.home())) if client == ALL else [client]
     if not clients:
         raise InputError("no client was found on this machine", hint=f"name it: {', '.join(CLIENTS)}")
     plans = [
@@ -101,6 +102,9 @@ def install(
     if not dry_run and not is_server_alone:
         warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
     warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
+    for plan in plans if not is_server_alone else ():
+        if lack := find_shortcoming(plan.client, project_root(session), plan.hook_files):
+            warnings.append(f"warning: {lack}")
     with suppress(RuntimeError):
         root = project_root(session)
         warnings += [f"archivist: {line}" for line in chain.find_lines_around(root)]
@@ -138,7 +142,8 @@ def uninstall(
             kept.save(state)
     where = "all your projects" if user else on_one_line(str(place.root))
     is_changed = any(plan.is_changed for plan in plans)
-    warnings = [f"archivist: about {where}" if is_changed else f"{client} is not installed here"]
+    nothing = f"no client is installed for {where}" if client == ALL else f"{client} is not installed here"
+    warnings = [f"archivist: about {where}" if is_changed else nothing]
     warnings += [
         f"{plan.client} was installed for all your projects"
         for plan in plans
@@ -155,10 +160,9 @@ def uninstall(
     return answer._replace(warnings=warnings)
 
 
-def usual_clients(home: Path) -> list[str]:
-    """Return the clients to install into: those on this machine, each of whose hooks fires once."""
-    found = present_clients(home)
-    # VS Code runs the hooks in Claude Code's settings too.
+def without_doubles(clients: Sequence[str]) -> list[str]:
+    """Return the clients, each once, of which each hook fires once: VS Code runs Claude Code's hooks too."""
+    found = dict.fromkeys(clients)
     return [client for client in found if client != "vscode" or "claude-code" not in found]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
@@ -165,15 +165,21 @@ def confirm(question: str, what: str, hint: str) -> bool:
     return ask(question, "y/N", default="n") == "y"
 
 
-def ask(question: str, choices: str, *, default: str) -> str:
-    """Ask a person until the answer is one of the letters that the choices begin with; return the letter."""
-    letters = choices.partition(",")[0].lower().split("/")
+def ask(question: str, choices: str, *, default: str, names: Collection[str] = ()) -> str:
+    """Ask a person until the answer is one of the letters that the choices begin with; return the letter.
+
+    Where there are names, an answer of some of them is returned as it is.
+    """
+    letters = choices.partition(",")[0].partition(" ")[0].lower().split("/")
     while True:
         answer = click.prompt(f"{question} [{choices}]", default=default, show_default=False, err=True)
+        words = answer.lower().replace(",", " ").split()
+        if words and set(words) <= set(names):
+            return " ".join(words)
         letter = answer.strip().lower()[:1]
         if letter in letters:
             return letter
-        note(f"please answer {' or '.join(letters)}")
+        note(f"please answer {' or '.join(letters)}{', or ' if names else ''}{' '.join(names)}")
 
 
 def close_quietly(*streams: TextIO) -> None:

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,10 @@ from archivist.brief.select import BriefFormat, BriefRequest, RenderedBrief
 from archivist.brief.service import AT_FAILURE, AT_PROMPT
 from archivist.capture.client_logs import ClientLog, checkout_places, find_client_logs
 from archivist.capture.service import CaptureOverrides, CaptureResult
-from archivist.doctor import LOG
+from archivist.doctor import LOG, logged_versions
 from archivist.edges.cli import options
 from archivist.edges.cli.banks import create_bank, refuse_global_place
-from archivist.edges.cli.install import ASKS, project_root, usual_clients
+from archivist.edges.cli.install import ASKS, project_root, without_doubles
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     ask,
@@ -41,17 +41,18 @@ from archivist.edges.hook_events import CLIENTS, EVENT_NAMES, PROMPT, TOOL_FAILU
 from archivist.edges.install import chain, changes
 from archivist.edges.install.changes import (
     NO_LOCAL_SERVER,
-    SETUP_FILE,
     ClientPlan,
     SetupRecord,
 )
-from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation
+from archivist.edges.install.clients import SHARED_BY_WORKTREES, InstallLocation, present_clients
+from archivist.edges.install.versions import find_shortcoming, version_of
 from archivist.errors import AccessError, ArchivistError, InputError, UntrustedBankError
 from archivist.files import hook_log
 from archivist.files.git import remove_bank_exclusion
 from archivist.files.open import read_small_text, real_path
 from archivist.files.worktrees import bank_place, repositories_above, shared_git_dir, worktrees_of
-from archivist.records.words import ActorKind
+from archivist.records import Lesson
+from archivist.records.words import ActorKind, Provenance
 from archivist.reflect.trigger import ReflectionOutcome
 from archivist.text import on_one_line
 from archivist.trust import accepted_banks, has_bank_at, is_noted, mark_of, places_of, withdraw_trust
@@ -77,6 +78,8 @@ _BECAME = (_NEW, _LONGER, _KNOWN, _SHORTER, _EMPTY, _UNREADABLE)
 @click.option("--user", is_flag=True, help="Install for all your projects, not for this clone alone.")
 @click.option("--moved-from", "former", metavar="FOLDER", multiple=True, type=click.Path(path_type=Path),
               help="Also take sessions of this former folder, or of those of its name below.")  # fmt: skip
+@click.option("--client", "named", metavar="CLIENT", multiple=True, type=click.Choice(CLIENTS),
+              help="Also connect this client, without a session of its own here.")  # fmt: skip
 @click.option("--any-folder", is_flag=True, help="Also where there is no git repository.")
 @options.as_json
 @click.pass_obj
@@ -87,14 +90,15 @@ def setup(
     undo: bool,
     user: bool,
     former: tuple[Path, ...],
+    named: tuple[str, ...],
     any_folder: bool,
     **how: bool,
 ) -> None:
     """Make a bank, learn from this repository's logged sessions, connect clients, print the next brief.
 
     Finds the logs of Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code and Cursor for all
-    worktrees of the repository. Shows what would be written into the clients' settings and asks; git does
-    not see those files. Run it again to bring in what is new.
+    worktrees of the repository. Shows what would be written into the settings of the clients that have
+    sessions here and asks; git does not see the files that it makes. Run it again to bring in what is new.
     """
     if words:
         hint = f"archivist install {words[0]}" if words[0] in CLIENTS else "cd into the repository first"
@@ -102,11 +106,13 @@ def setup(
     actor = session.actor()
     if actor.kind is not ActorKind.HUMAN:
         raise AccessError(str(actor), "set up", "a bank", hint="only people connect clients to a bank")
-    if undo and (user or former):
-        raise click.UsageError("--undo takes back all that setup did here: leave --user and --moved-from out")
+    if undo and (user or former or named):
+        raise click.UsageError(
+            "--undo takes back all that setup did here: leave --user and --moved-from out, and --client"
+        )
     if not undo:
         _refuse_other_folders(session, is_insisted=any_folder)
-    view = _undo(session, **how) if undo else _set_up(session, user=user, former=former, **how)
+    view = _undo(session, **how) if undo else _set_up(session, user=user, former=former, named=named, **how)
     if how["as_json"]:
         print_json(view)
     if view.get("is_partial"):
@@ -127,16 +133,16 @@ def _refuse_other_folders(session: Session, *, is_insisted: bool) -> None:
 
 
 def _set_up(
-    session: Session, *, yes: bool, dry_run: bool, user: bool, former: Sequence[Path], as_json: bool
+    session: Session, *, user: bool, former: Sequence[Path], named: Sequence[str], **how: bool
 ) -> dict[str, Any]:
-    tell = _silence if as_json else say_wrapped
+    tell = _silence if how["as_json"] else say_wrapped
     checkout = project_root(session)
     place = _bank_place(session)
     file = paths.bank_file(place).absolute()
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
     logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
-    plans, remarks, refused, present = _plan_clients(checkout, user=user)
+    plans, remarks, refused, present = _plan_clients(checkout, logs, named, user=user)
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
@@ -146,14 +152,14 @@ def _set_up(
         "clients": [plan.view() for plan in plans],
         "remarks": remarks,
         "refused": refused,
-        "dry_run": dry_run,
+        "dry_run": how["dry_run"],
     }
     has_repository = bool(repositories_above(file))
     sessions = _describe_sessions(logs, gone, left_out, clones, has_repository=has_repository)
     was_at = _find_former_folder(file)
-    if dry_run:
+    if how["dry_run"]:
         _tell_bank(file, was_at, sessions, tell)
-        _show_plans(plans, remarks, tell)
+        _show_plans(plans, _note_versions(checkout, plans, present, {}, remarks), checkout, tell)
         _show_diffs(plans, tell)
         tell("\n".join(("Nothing was changed: this was a dry run.", *problem_lines(problems))))
         return view
@@ -177,15 +183,15 @@ def _set_up(
         request = BriefRequest(project=view["project"], form=BriefFormat.MARKDOWN, fence=False)
         brief = bank.brief(request, global_bank=session.global_bank())
         _tell_lessons(bank, brief, view, [*present, *(plan.client for plan in plans)], tell)
-        view["installed"] = _connect(plans, remarks, record, state, tell, yes=yes)
-        is_connected = bool(view["installed"] or present)
-        _tell_brief(bank, brief, request, tell, is_connected=is_connected)
+        noted = _note_versions(checkout, plans, present, logged_versions(bank), remarks)
+        _show_plans(plans, noted, checkout, tell)
+        view["installed"] = _connect(plans, record, state, tell, yes=how["yes"])
+        _tell_brief(bank, brief, request, tell, is_connected=bool(view["installed"] or present))
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
-    is_partial = bool(view["unread"] or view["damaged"]) or (yes and bool(view["refused"]))
-    view |= {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
-    return view
+    is_partial = bool(view["unread"] or view["damaged"]) or (how["yes"] and bool(view["refused"]))
+    return view | {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
 
 
 def _open_record(state: Path, *, has_made_bank: bool, has_made_home: bool) -> tuple[SetupRecord, list[str]]:
@@ -379,24 +385,46 @@ def _tell_lessons(
         tell(f"          {proposals} for core memory to decide on: archivist proposals list")
 
 
-def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list[str], list[str], list[str]]:
-    """Return what would be written for each client that is used here, remarks, and which clients are left out
-    and which have our hooks already.
+def _choose_clients(
+    used: Collection[str], named: Collection[str], *, is_connected: bool
+) -> tuple[list[str], list[str]]:
+    """Return the clients to connect, and those that are on this machine alone.
+
+    Until a client has a session here or is connected, all that are on this machine are meant.
+    """
+    here = present_clients(Path.home())
+    wanted = [client for client in CLIENTS if client in named or (client in used and client in here)]
+    wanted = without_doubles(wanted if wanted or is_connected else here)
+    return wanted, [client for client in without_doubles([*wanted, *here]) if client not in wanted]
+
+
+def _plan_clients(
+    checkout: Path, logs: Sequence[ClientLog], named: Collection[str], *, user: bool
+) -> tuple[list[ClientPlan], list[str], list[str], dict[str, frozenset[Path]]]:
+    """Return what would be written for each client that is used here, remarks, which clients are left out and
+    those that have our hooks already, with the files.
     """
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
     installs = chain.find_installs(checkout, home, CLIENTS)
+    scopes: dict[str, list[str]] = {}
+    present: dict[str, frozenset[Path]] = {}
+    for each in installs:
+        if each.hooks and not each.problem:
+            scopes.setdefault(each.client, []).append(each.scope)
+            present[each.client] = present.get(each.client, each.hooks) | each.hooks
+    is_connected = any(set(found) != {"user"} for found in scopes.values())
+    used = {log.client.removesuffix("-cli") for log in logs}
+    wanted, others = _choose_clients(used, named, is_connected=is_connected)
     plans: list[ClientPlan] = []
     remarks: list[str] = []
     refused: list[str] = []
-    present: list[str] = []
-    for client in usual_clients(home):
-        own = [each for each in installs if each.client == client and each.hooks and not each.problem]
-        if scopes := [each.scope for each in own]:
-            present.append(client)
-            remarks.append(f"{client} is installed already ({scopes[0]})")
-            if user and "user" not in scopes:
-                remarks[-1] += f", here alone; for all projects first: archivist uninstall {client} --local"
+    for client, found in scopes.items():
+        remarks.append(f"{client} is installed already ({found[0]})")
+        if user and "user" not in found:
+            remarks[-1] += f", here alone; for all projects first: archivist uninstall {client} --local"
+    for client in wanted:
+        if client in scopes:
             continue
         try:
             plan = changes.plan_client(client, place.read_by(client))
@@ -411,10 +439,29 @@ def _plan_clients(checkout: Path, *, user: bool) -> tuple[list[ClientPlan], list
         if len(worktrees_of(checkout)) > 1 and not is_shared:
             also = "in each worktree archivist setup, or once archivist setup --user"
             remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
+    if offered := [client for client in others if client not in scopes]:
+        options = " ".join(f"--client {client}" for client in offered)
+        remarks.append(f"without a session here: {', '.join(offered)}; to connect: archivist setup {options}")
     return plans, remarks, refused, present
 
 
-def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any) -> None:
+def _note_versions(
+    checkout: Path,
+    plans: Sequence[ClientPlan],
+    present: Mapping[str, frozenset[Path]],
+    logged: Mapping[str, str],
+    remarks: Sequence[str],
+) -> list[str]:
+    """Return the remarks with what the versions of the clients do not do."""
+    hooks = {**present, **{plan.client: plan.hook_files for plan in plans}}
+    found = (
+        find_shortcoming(client, checkout, files, version_of(client, logged))
+        for client, files in hooks.items()
+    )
+    return [*remarks, *filter(None, found)]
+
+
+def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], checkout: Path, tell: Any) -> None:
     """Say in a line each what would be written for the clients, and what else matters of them."""
     for plan in plans:
         for change in plan.changes:
@@ -423,9 +470,12 @@ def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], tell: Any) 
                 f"{sign}{number}" for sign in "+-" if (number := sum(line[0] == sign for line in lines))
             ]
             if counts:
-                name = change.path
-                if name.is_relative_to(plan.place.root):
-                    name = Path("~" if plan.place.is_user else "") / name.relative_to(plan.place.root)
+                name, root = change.path, plan.place.root
+                # Of a linked worktree it may be the main one's.
+                if name.is_relative_to(root) and (
+                    plan.place.is_user or real_path(root) == real_path(checkout)
+                ):
+                    name = Path("~" if plan.place.is_user else "") / name.relative_to(root)
                 tell(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
     for remark in remarks:
         tell(f"Client    {remark}")
@@ -441,24 +491,19 @@ def _show_diffs(plans: Sequence[ClientPlan], tell: Any) -> None:
 
 
 def _connect(
-    plans: Sequence[ClientPlan],
-    remarks: Sequence[str],
-    record: SetupRecord,
-    state: Path,
-    tell: Any,
-    *,
-    yes: bool,
+    plans: Sequence[ClientPlan], record: SetupRecord, state: Path, tell: Any, *, yes: bool
 ) -> list[str]:
-    """Show what would be written, ask, and install; return the clients that were installed."""
-    _show_plans(plans, remarks, tell)
-    names = ", ".join(plan.client for plan in plans)
+    """Ask, and install; return the clients that were installed."""
+    clients = [plan.client for plan in plans]
+    names = ", ".join(clients)
     if not plans:
         return []
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
         return []
     while not yes:
-        answer = ask(f"Install into {names}?", "Y/n/d, d shows every line", default="y")
+        choices = "Y/n/d or names, d shows every line"
+        answer = ask(f"Install into {names}?", choices, default="y", names=clients)
         if answer == "d":
             _show_diffs(plans, tell)
         elif answer == "n":
@@ -467,6 +512,7 @@ def _connect(
             )
             return []
         else:
+            plans = [plan for plan in plans if answer == "y" or plan.client in answer.split()]
             break
     for plan in plans:
         done = [plan.client, plan.place.scope, str(plan.place.root)]
@@ -512,6 +558,8 @@ def _describe_bank(session: Session) -> tuple[bool, str]:
     try:
         with session.bank() as bank:
             held = bank.doctor.status()
+            with bank.reading() as reader:
+                typed = [lesson.provenance for lesson in reader.select(Lesson)].count(Provenance.TYPED)
     except UntrustedBankError:
         # Something else lies in its place now, perhaps by a pull.
         return False, "it is not the bank that setup made"
@@ -520,7 +568,8 @@ def _describe_bank(session: Session) -> tuple[bool, str]:
         note(f"archivist: {error.message}")
         return True, "which cannot be read; archivist salvage copies what is left, before you undo"
     lessons = held["active_lessons"] + held["candidate_lessons"]
-    return True, f"with {pluralize(lessons, 'lesson')} and {pluralize(held['runs'], 'run')}"
+    own = f" ({typed} of which you wrote)" if typed else ""
+    return True, f"with {pluralize(lessons, 'lesson')}{own} and {pluralize(held['runs'], 'run')}"
 
 
 def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
@@ -534,7 +583,9 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         raise InputError(f"nothing to undo: setup was not run for the bank {str(file)!r}", hint=hint)
     plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
     # What is installed for all projects is theirs to take back that were set up, too.
-    heirs = [file.parent for file in sorted(state.parent.glob(f"*/{SETUP_FILE}")) if file.parent != state]
+    heirs = [
+        file.parent for file in sorted(state.parent.glob(f"*/{paths.SETUP_FILE}")) if file.parent != state
+    ]
     shared = [plan for plan in plans if heirs and plan.place.is_user]
     plans = [plan for plan in plans if plan not in shared]
     removed = [
@@ -552,6 +603,9 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
     is_deleted = record.has_made_bank and is_own
     if record.has_made_bank:
         lines.append(f"Delete    {file} {contents}" if is_deleted else f"Leave     {file}: {contents}")
+    elif has_bank_at(file):
+        delete = f"rm -r {shlex.quote(str(file.parent))} deletes it"
+        lines.append(f"Leave     {file} {contents}: it was there before setup; {delete}")
     tell = _silence if as_json else say_wrapped
     for line in lines:
         tell(line)
@@ -575,7 +629,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
     if is_deleted:
         _delete_bank(file, record)
     else:
-        (state / SETUP_FILE).unlink()
+        (state / paths.SETUP_FILE).unlink()
     tell("Undone.")
     return view
 

@@ -97,6 +97,8 @@ class Dialect(NamedTuple):
             bare_command = command if self.name == "codex" else ""
             response = event.get("tool_response")
             error = response_failure(response, is_command=bool(command), bare_command=bare_command)
+            if self.name == "copilot":
+                error = error or _response_text(event.get("error"))
         else:
             # A tool that the user interrupted has not failed.
             error = "" if event.get("is_interrupt") is True else first_text(event, "error")

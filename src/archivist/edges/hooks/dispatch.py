@@ -118,6 +118,7 @@ def _find_answer(args: Sequence[str], bank: str) -> str:
         event_name = dialect.events.get(moment, "")
         if event_name and not dialect.has_own_log:
             _keep_event(dialect, moment, event, payload, bank)
+        moment = hook_events.TOOL_FAILURE if moment == hook_events.TOOL_ERROR else moment
         if event_name and moment not in hook_events.NOTES:
             text = _answer_event(dialect, moment, payload, bank)
             answer = dialect.write(event_name, dialects.truncate_fenced(text))
@@ -285,8 +286,8 @@ def _brief_from_banks(
         else:
             # The session is the agent that its environment names, else the client.
             kind, name, *_ = f"{os.environ.get('ARCHIVIST_ACTOR', '')}::".split(":")
-            agent = name[:MAX_NAME] if kind == "agent" and name else dialect.name
             provider, told = dialect.harness or dialect.name, ""
+            agent = name[:MAX_NAME] if kind == "agent" and name else provider
             try:
                 told = _brief_from_team(config, bank, run, project, provider) if config.server.url else ""
             except ArchivistError as error:

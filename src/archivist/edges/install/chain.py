@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from archivist.doctor import Check
@@ -22,14 +23,17 @@ from archivist.edges.install import changes, jsonc
 from archivist.edges.install.changes import SetupRecord
 from archivist.edges.install.clients import (
     NO_SERVER,
+    SHARED_BY_WORKTREES,
     InstallLocation,
     has_server,
     targets,
 )
 from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM, named_programs
+from archivist.edges.install.versions import find_shortcoming, version_of
 from archivist.errors import ArchivistError, InputError
 from archivist.files import hook_log
 from archivist.files.open import read_if_any, real_path
+from archivist.files.worktrees import worktrees_of
 from archivist.paths import bank_file
 from archivist.trust import has_bank_at
 
@@ -38,6 +42,7 @@ _TIMEOUT_S = 10
 _SLOW_S = 2.0
 # Claude Code runs a hook once even if several of its files name it.
 _RUNS_ONCE = ("claude-code",)
+_FOR_WHOM = {"local": "for this clone", "project": "for this project", "user": "for you"}
 # The events at which a session can be told something, and the clients whose logs are read.
 _TOLD_AT = {
     hook_events.SESSION_START: "session start",
@@ -72,8 +77,13 @@ class ClientInstall(NamedTuple):
     has_server: bool = False
 
 
-def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
-    """Return the checks of the chain for a project's folder and the user's home."""
+def check_chain(
+    root: Path, home: Path | None, log_folder: Path, versions: Mapping[str, str] = MappingProxyType({})
+) -> list[Check]:
+    """Return the checks of the chain for a project's folder and the user's home.
+
+    `versions` are those that the latest logs name, by client.
+    """
     installs = find_installs(root, home, hook_events.CLIENTS)
     # The client, the program as its settings name it, and the bank they name.
     calls = [
@@ -90,11 +100,31 @@ def check_chain(root: Path, home: Path | None, log_folder: Path) -> list[Check]:
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
         *(
-            _describe_client(client, installs)
+            _describe_client(client, [each for each in installs if each.client == client], root, versions)
             for client in hook_events.CLIENTS
             if client in {each[0] for each in installs}
         ),
+        *(
+            Check(client, False, f"told at no event in this worktree: archivist install {client} --local")
+            for client in _clients_of_other_worktrees(root)
+            if client not in {each[0] for each in installs}
+        ),
     ]
+
+
+def _clients_of_other_worktrees(root: Path) -> list[str]:
+    """Return the clients that are installed in other worktrees and read the folder alone where they start."""
+    found = set()
+    for worktree in worktrees_of(root):
+        places = [InstallLocation(worktree, is_local=is_local) for is_local in (False, True)]
+        for client in hook_events.CLIENTS if worktree != real_path(root) else ():
+            if client in SHARED_BY_WORKTREES or places[0].read_by(client).is_user:
+                continue
+            with suppress(ArchivistError):
+                files = (target for place in places for target in targets(client, place, with_server=False))
+                if any(map(changes.holds_ours, files)):
+                    found.add(client)
+    return [client for client in hook_events.CLIENTS if client in found]
 
 
 def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list[ClientInstall]:
@@ -129,7 +159,7 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             continue
         if ours:
             is_whole = all(change.action == "unchanged" for change in planned)
-            if not is_whole and hooks and not place.is_user and _is_whole_locally(client, place.root):
+            if not is_whole and hooks and not place.is_user and _is_whole_locally(client, place.root, hooks):
                 is_whole, install = True, install._replace(scope="local")
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
             found_calls = [
@@ -149,13 +179,14 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
     return found
 
 
-def _is_whole_locally(client: str, root: Path) -> bool:
-    """Say whether a project's settings have all that goes into files which are not committed."""
+def _is_whole_locally(client: str, root: Path, hooks: frozenset[Path]) -> bool:
+    """Say whether the files with these hooks have all that goes into files which are not committed."""
     try:
         plan = changes.plan_client(client, InstallLocation(root, is_local=True))
     except ArchivistError:
         return False
-    return all(change.action == "unchanged" for change in plan.changes)
+    local = {real_path(target.path) for target in plan.targets if target.hooks}
+    return hooks <= local and all(change.action == "unchanged" for change in plan.changes)
 
 
 def find_lines_around(root: Path) -> list[str]:
@@ -179,20 +210,26 @@ def find_lines_around(root: Path) -> list[str]:
 
 def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
     """Return a warning for each client whose hooks would fire twice, with the command that removes one."""
-    hook_files: dict[str, frozenset[Path]] = {}
+    # One file may be that of two scopes: a home can be a project.
+    scopes: dict[str, dict[frozenset[Path], str]] = {}
     for install in installs:
-        hook_files[install.client] = hook_files.get(install.client, frozenset()) | install.hooks
-    warnings = [
-        f"{client} is installed for this project and for you, so that each hook fires twice:"
-        f" archivist uninstall {client} --user, or --project"
-        for client, files in hook_files.items()
-        if len(files) > 1 and client not in _RUNS_ONCE
-    ]
+        if install.hooks:
+            scopes.setdefault(install.client, {}).setdefault(install.hooks, install.scope)
+    warnings = []
+    for client, found in scopes.items():
+        if len(found) > 1 and client not in _RUNS_ONCE:
+            where = " and ".join(_FOR_WHOM[scope] for scope in found.values())
+            options = ", or ".join(f"--{scope}" for scope in reversed(found.values()))
+            times = "twice" if len(found) == 2 else f"{len(found)} times"
+            warnings.append(
+                f"{client} is installed {where}, so that each hook fires {times}:"
+                f" archivist uninstall {client} {options}"
+            )
     return warnings + [
         "VS Code runs claude-code's hooks too, so that a session in it is briefed twice:"
         f" archivist uninstall vscode --{install.scope}"
         for install in installs
-        if install.client == "vscode" and install.hooks and hook_files.get("claude-code")
+        if install.client == "vscode" and install.hooks and "claude-code" in scopes
     ]
 
 
@@ -342,16 +379,21 @@ def _check_server(installs: list[ClientInstall], root: Path) -> Check:
     return Check("server", True, f"starts in {(time.monotonic() - started) * 1000:.0f} ms")
 
 
-def _describe_client(client: str, installs: list[ClientInstall]) -> Check:
+def _describe_client(
+    client: str, installs: Sequence[ClientInstall], root: Path, versions: Mapping[str, str]
+) -> Check:
     """Say what sessions of a client are told, what is learnt from them, and what is missing."""
-    own = [install for install in installs if install.client == client]
-    has_hooks = any(install.hooks for install in own)
-    events = hook_events.EVENT_NAMES[client] if has_hooks else {}
+    hooks = frozenset[Path]().union(*(install.hooks for install in installs))
+    events = hook_events.EVENT_NAMES[client] if hooks else {}
     told = [words for event, words in _TOLD_AT.items() if event in events]
     missing = [words for event, words in _TOLD_AT.items() if event not in events]
-    if not any(install.has_server for install in own):
+    if not any(install.has_server for install in installs):
         missing.append("MCP server")
     source = "its log" if client in _WITH_OWN_LOG else "what its hooks tell"
-    learnt = f"learnt from {source}" if has_hooks else "learnt only from logs that archivist setup finds"
+    learnt = f"learnt from {source}" if hooks else "learnt only from logs that archivist setup finds"
     lacking = f"; missing: {', '.join(missing)}" if missing else ""
-    return Check(client, True, f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}")
+    text = f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}"
+    if not hooks:
+        return Check(client, False, f"{text}: archivist install {client} --{installs[0].scope}")
+    shortcoming = find_shortcoming(client, root, hooks, version_of(client, versions))
+    return Check(client, not shortcoming, f"{text}; {shortcoming}" if shortcoming else text)

@@ -22,11 +22,11 @@ from typing import NamedTuple
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install.clients import NO_SERVER, InstallLocation, InstallTarget, has_server, targets
 from archivist.errors import InputError
-from archivist.files.git import add_exclusion, is_tracked, remove_exclusion
+from archivist.files.git import add_exclusion, is_tracked, is_visible, remove_exclusion
 from archivist.files.open import read_bounded, real_path
 from archivist.files.worktrees import worktrees_of
 from archivist.files.write import refuse_links, refuse_read_only, replace_file
-from archivist.paths import home_folder, is_file
+from archivist.paths import SETUP_FILE, home_folder
 
 _SUFFIX = ".archivist-backup"
 _BACKUPS = "settings"
@@ -129,6 +129,11 @@ class ClientPlan(NamedTuple):
         """Say whether anything would change."""
         return any(change.action != "unchanged" for change in self.changes)
 
+    @property
+    def hook_files(self) -> frozenset[Path]:
+        """Return the files that have the hooks, or shall have them."""
+        return frozenset(target.path for target in self.targets if target.hooks)
+
     def view(self) -> dict[str, object]:
         """Return the client and its files as plain values."""
         return {"client": self.client, "changes": [str(change.path) for change in self.changes]}
@@ -151,6 +156,9 @@ def plan_client(
     if is_server_alone and not with_server:
         raise InputError(f"no MCP server to install into {client}", hint=NO_SERVER)
     wanted = targets(client, place, with_server=with_server)
+    if is_removal and place.is_local and _has_shared_hooks(client, place, wanted):
+        # The server is that of the project's own settings.
+        wanted = [target for target in wanted if target.hooks]
     remarks = [] if with_server else [f"{client}: {NO_SERVER}"]
     hooks_root = place._replace(is_local=not place.is_user).read_by(client).root
     if client == "codex" and hooks_root != place.root and not is_removal:
@@ -184,7 +192,20 @@ def plan_client(
     else:
         changes = plan_uninstall(wanted) if is_removal else plan_install(wanted)
     refuse_unwritable(changes)
+    if not is_shared:
+        remarks += [
+            f"{client}: {change.path} was there, and git sees it with our hooks: do not commit it"
+            for change in changes
+            if change.before is not None and change.action == "change" and is_visible(change.path)
+        ]
     return ClientPlan(client, place, wanted, changes, remarks)
+
+
+def _has_shared_hooks(client: str, place: InstallLocation, local: Sequence[InstallTarget]) -> bool:
+    """Say whether a project's shared settings have our hooks too, in a file other than its local ones."""
+    own = {target.path for target in local}
+    shared = targets(client, place._replace(is_local=False))
+    return any(target.hooks and target.path not in own and holds_ours(target) for target in shared)
 
 
 def plan_removal(client: str, places: Iterable[InstallLocation]) -> list[ClientPlan]:
@@ -362,7 +383,7 @@ def remove_exclusions(plan: ClientPlan) -> None:
     for target in plan.targets if plan.place.is_local else ():
         if top := _worktree_of(target.path):
             name = target.path.relative_to(top)
-            if not any(is_file(worktree / name) for worktree in worktrees_of(top)):
+            if not any(holds_ours(replace(target, path=worktree / name)) for worktree in worktrees_of(top)):
                 remove_exclusion(top, _local_lines(name))
 
 
@@ -374,9 +395,6 @@ def _local_lines(name: Path) -> bytes:
     """Return the lines that keep a file of a worktree from being committed."""
     pattern = re.sub(r"([*?\[\]\\])", r"\\\1", name.as_posix())
     return b"# Settings that archivist wrote for this clone alone\n/" + os.fsencode(pattern)
-
-
-SETUP_FILE = "setup.json"
 
 
 class SetupRecord(NamedTuple):
@@ -420,7 +438,7 @@ class SetupRecord(NamedTuple):
         for client, place in self.places():
             for target in targets(client, place, with_server=False):
                 try:
-                    planned = plan_install([replace(target, is_user=False)])
+                    planned = plan_install([target])
                     is_whole = all(change.action == "unchanged" for change in planned)
                 except InputError:
                     is_whole = False

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
 from archivist.edges.install import entries, jsonc
 from archivist.edges.install.entries import HOOK, PROGRAM, SERVER, Hook
+from archivist.errors import InputError
 from archivist.files.open import real_path
 from archivist.files.worktrees import to_main_worktree
 from archivist.paths import editor_folders
@@ -126,8 +127,12 @@ class InstallTarget:
     def add(self, text: str) -> str:
         """Return a file's text with our entries."""
         where, server = str(self.path), (self.servers, PROGRAM)
+        if self.text and text and not self._is_ours(text):
+            if self.hooks:
+                raise InputError(f"{where} is another program's plugin", hint="move it away, then try again")
+            return text
         if self.text:
-            return self.text if not text or self._is_ours(text) else text
+            return entries.keep_plugin_call(self.text, text) if self.is_user else self.text
         if self.path.suffix == ".toml":
             return entries.add_table(text, server, self.server, where, is_user=self.is_user)
         if self.is_versioned and jsonc.find(jsonc.parse(text, where), _VERSION, where) is None:

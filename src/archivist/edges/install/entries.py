@@ -29,6 +29,11 @@ _TOKEN = re.compile(
 # Our hook somewhere in a line, whatever calls it there.
 _MENTION = re.compile(r"(?is)(?<![\w.\-])archivist(?:\.\w{1,3})?[\"']?\s.{0,200}?\bhook\b")
 _TOML_HEADER = re.compile(r"(?m)^(?=[ \t]*\[[^\]\n]*\]\]?[ \t]*(?:#.*)?\r?$)")
+# The line of OpenCode's plugin that calls us, with the program and what the user gave it before our words.
+_PLUGIN_CALL = re.compile(
+    r'(?m)^ {0,8}const child = spawn\("([^"\n]{1,4096})", \[((?:"[^"\n]{0,4096}", ){0,8})'
+    r'"hook", "opencode", event\], \{$'
+)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # The program's options that take a value. A repository's settings could name a bank or an actor of theirs.
 _WITH_VALUE = ("--bank", "--actor", "--set")
@@ -103,12 +108,25 @@ def _variables(handler: object) -> Iterable[str]:
 def named_programs(text: str, where: str) -> list[tuple[str, str]]:
     """Return the program and the bank, if any, that each hook of ours in a file names."""
     if where.endswith(".js"):
-        return [(PROGRAM, "")]
+        calls = [
+            (found[1], re.findall(r'"([^"]{0,4096})"', found[2])) for found in _PLUGIN_CALL.finditer(text)
+        ]
+        return [(program, _bank_among(words)) for program, words in calls]
     return [
-        (words[at], next((after for word, after in pairwise(words[at + 1 :]) if word == "--bank"), ""))
+        (words[at], _bank_among(words[at + 1 :]))
         for _, _, handler in _read_handlers(text, where)
         for words, at, _ in _own_commands(handler)
     ]
+
+
+def _bank_among(words: Sequence[str]) -> str:
+    return next((after for word, after in pairwise(words) if word == "--bank"), "")
+
+
+def keep_plugin_call(text: str, known: str) -> str:
+    """Return the text of our plugin with the program and the options by which a known one calls us."""
+    call = _PLUGIN_CALL.search(known.replace("\r\n", "\n"))
+    return text if call is None else _PLUGIN_CALL.sub(lambda _: call[0], text, count=1)
 
 
 def _own_commands(handler: object) -> Iterator[tuple[list[str], int, bool]]:

@@ -61,4 +61,9 @@ const setup = async (ctx) => {
   })
 }
 
-export default { id: "archivist", server, setup }
+const plugin = { id: "archivist", server, setup }
+export default plugin
+
+// OpenCode before 1.3.4 calls every export that it sees as a plugin, and does not start over one that is an
+// object; later ones read `default`. So import() resolves, by `then`, to a function to see and a hidden default.
+export const then = (resolve) => resolve(Object.defineProperty({ archivist: server }, "default", { value: plugin }))
