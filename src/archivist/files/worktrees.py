@@ -97,6 +97,12 @@ def bank_place(folder: Path) -> Path:
     return bare if bare is not None and os.access(bare, os.W_OK) else main
 
 
+def shared_place(place: Path) -> Path:
+    """Return where a bank belongs that is to be made in a place: git removes a linked worktree with its bank."""
+    shared = bank_place(place)
+    return place if place.suffix == ".db" or shared == real_folder(place) else nearest_folder(shared)
+
+
 def walk_up(start: Path) -> Iterator[Path]:
     """Yield a folder and those above it; a linked worktree is followed by what it is linked to.
 
