@@ -373,7 +373,7 @@ def _check_trust(bank: Bank) -> tuple[bool, str]:
 
 
 def _find_worktree_problem(file: Path) -> str:
-    """Say of a bank in a linked worktree that it is that worktree's alone, and how to move it; else nothing."""
+    """Say of a bank in a linked worktree that it is gone with it, and how to move it; else nothing."""
     from archivist.files.worktrees import shared_place
     from archivist.paths import FOLDER, has_bank, project_folder
 

@@ -98,7 +98,7 @@ def bank_place(folder: Path) -> Path:
 
 
 def shared_place(place: Path) -> Path:
-    """Return where a bank belongs that is to be made in a place: git removes a linked worktree with its bank."""
+    """Return where a new bank in a place belongs: git removes a linked worktree with its bank."""
     shared = bank_place(place)
     return place if place.suffix == ".db" or shared == real_folder(place) else nearest_folder(shared)
 
