@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from archivist.capture.json_stream import preview_log
 from archivist.records import Event
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "capture"
-DAMAGE = {
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "cut": lambda line: line[: len(line) // 2],
     "cut in a number": lambda _: b'{"sequence": 12',
     "its end is left": lambda line: line[len(line) // 2 :],

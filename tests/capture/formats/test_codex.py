@@ -94,7 +94,7 @@ def test_the_older_form_of_bare_items_is_read() -> None:
     assert episode.status is EpisodeStatus.SUCCESS
 
 
-_FORMS = {
+_FORMS: dict[str, Callable[[str], dict[str, Any]]] = {
     "item": lambda said: item(type="message", role="user", content=[{"type": "input_text", "text": said}]),
     "event": lambda said: happened("user_message", message=said, images=[]),
     "completed": lambda said: happened(
