@@ -87,6 +87,9 @@ def start(
         try:
             run_kind = EpisodeKind(kind) if kind else None
             brief = bank.runs.start_run(name, request, agent=agent, kind=run_kind, global_bank=global_bank)
+            if not brief.brief_id:
+                note(f"archivist: the run {name!r} is finished: this brief is not recorded, nor judged")
+                note("hint: give each run a name of its own, or leave --run out")
         # A brief that is not recorded is better than a run that does not start.
         except (BankReadOnlyError, BankLockedError) as error:
             note(f"archivist: {error.message}: the run is told, but not recorded")
