@@ -107,7 +107,7 @@ def list_(
     repos = short_repos(lesson.repo for lesson in found)
     columns: dict[str, Callable[[Lesson], object]] = {
         "ID": lambda lesson: lesson.short_id,
-        "Freq": lambda lesson: lesson.frequency,
+        "Freq": lambda lesson: len(lesson.runs),
         "Status": lambda lesson: ": ".join(filter(None, (lesson.status, quarantine_reason(lesson)))),
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
