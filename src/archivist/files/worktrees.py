@@ -219,6 +219,25 @@ def worktrees_of(folder: Path) -> list[Path]:
     return found
 
 
+def knew_worktree(repository: Path, folder: Path) -> bool:
+    """Say whether a folder that is gone can have been a worktree: git lists it, or has a branch called so.
+
+    A worktree's branch is called like its folder, unless somebody named another.
+    """
+    shared = shared_git_dir(repository)
+    if shared is None:
+        return False
+    entries = shared / "worktrees"
+    for entry in entries.iterdir() if entries.is_dir() else ():
+        if (entry / read_small_text(entry / "gitdir").strip()).parent == folder:
+            return True
+    branch = f"refs/heads/{folder.name}"
+    is_packed = any(
+        line.endswith(f" {branch}") for line in read_small_text(shared / "packed-refs").splitlines()
+    )
+    return is_packed or (shared / branch).is_file() or (shared / "logs" / branch).is_file()
+
+
 def latest_worktree(folder: Path) -> Path | None:
     """Return the worktree of a bare repository that git changed last; None of any other folder."""
     if os.path.lexists(folder / ".git") or not is_repository(folder):

@@ -330,7 +330,7 @@ def _hint_option(error: click.ClickException) -> str:
         stands = f"it stands before the command: {' '.join([program, name, '…', *words])}"
         hint = stands if name in of_all else "--max N says how many"
         # What is spelt like it means something else.
-        error.possibilities = []
+        vars(error)["possibilities"] = []
     return f"\nhint: {hint}" if hint else ""
 
 
