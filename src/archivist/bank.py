@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     import archivist.ledger.service
     import archivist.lessons.service
     import archivist.lessons.team_service
+    import archivist.recall.failing_calls_service
     import archivist.recall.service
     import archivist.recall.vectors_service
     import archivist.reflect.model.service
@@ -136,6 +137,7 @@ class Bank:
     briefs: archivist.brief.service.Briefs
     sessions: archivist.brief.session_service.SessionBriefs
     commands: archivist.brief.commands_service.Commands
+    failing_calls: archivist.recall.failing_calls_service.FailingCalls
     liveness: archivist.brief.liveness_service.Liveness
     audits: archivist.audit.service.Audits
     ledger: archivist.ledger.service.Ledger
@@ -367,7 +369,7 @@ class Bank:
             with self.reading() as reader:
                 is_about_texts = reader.count("folder") > 0
         found = self.documents.recall(asked) if is_about_texts else self.searches.recall(asked)
-        return self.commands.answer_first(asked, found)
+        return self.commands.answer_first(asked, self.failing_calls.answer_errors(asked, found))
 
     @staticmethod
     def recall_across(banks: Mapping[str, Bank], query: Query | str) -> RecallResult:

@@ -376,7 +376,9 @@ def _check_trust(bank: Bank) -> tuple[bool, str]:
     from archivist.projects import project_and_doubt
     from archivist.trust import describe_loss
 
-    about_file = () if bank.store.server else (describe_loss(bank.path), find_git_problem(bank.path))
+    file = bank.path
+    looks = (describe_loss, find_git_problem, _find_worktree_problem)
+    about_file = () if bank.store.server else (look(file) for look in looks)
     problems = [problem for problem in about_file if problem]
     with bank.reading() as reader:
         _, name = project_and_doubt(reader, bank.folder or bank.root, bank.root)
@@ -384,6 +386,23 @@ def _check_trust(bank: Bank) -> tuple[bool, str]:
         told = f"what is filed under {name!r} is told in no folder, as another could be called the same"
         problems.append(f"{told}: if it is this one's, archivist lessons claim {shlex.quote(name)}")
     return not problems, "; ".join(problems) or "the bank was made here or accepted by you"
+
+
+def _find_worktree_problem(file: Path) -> str:
+    """Say of a bank in a linked worktree that it is gone with it, and how to move it; else nothing."""
+    from archivist.files.worktrees import shared_place
+    from archivist.paths import FOLDER, has_bank, project_folder
+
+    own = project_folder(file)
+    main = shared_place(own)
+    if main == own or file.parent.name != FOLDER:
+        return ""
+    there = shlex.quote(str(main))
+    move = f"mv {file.parent} {there}, and there archivist trust"
+    if has_bank(main):
+        move = f"archivist export DIR, and in {there} archivist import --approve DIR"
+    told = "the bank lies in a linked worktree: the others do not see it, and git worktree remove deletes it"
+    return f"{told}: {move}"
 
 
 # Name → check of a bank, in the order of the report.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from archivist import Bank
-from archivist.brief.works import LATEST_RUNS, FailingRun, select_failing
+from archivist.brief.render import explain_habits
+from archivist.brief.works import LATEST_RUNS, FailingRun, find_habits, select_failing
 from archivist.reading.run import read_run
 from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import TYPED
@@ -485,3 +487,45 @@ def test_a_subagent_is_told_only_what_it_is_likely_to_meet(bank: Bank) -> None:
         _run(bank, f"run-{hours}", ("tox -q", 127) if hours % 4 == 3 else ("ls", 0), hours=hours)
     assert "`tox`" in bank.sessions.brief_session("s-1", "shop").text
     assert "`tox`" not in bank.sessions.brief_subagent("s-1/a", "shop").text
+
+
+def test_explain_says_what_is_counted_of_a_command_and_how_often_it_found_failures(bank: Bank) -> None:
+    found = "E   AssertionError: {0}\nFAILED tests/test_{0}.py::test_{0} - assert\n1 failed in 1s"
+    for number in range(4):
+        calls = [("pytest -q", found.format(number), 1), ("pytest -q", "3 passed in 1s", 0)]
+        events = [
+            Event(
+                run=f"run-{number}",
+                seq=seq,
+                kind=EventKind.TOOL_CALL,
+                tool="Bash",
+                text=text,
+                output=output,
+                target=text,
+                exit_code=code,
+                is_error=bool(code),
+            )
+            for seq, (text, output, code) in enumerate(calls[number % 2 :])
+        ]
+        when = START + timedelta(hours=number)
+        run = Episode(
+            id=f"run-{number}", project="shop", started=when, finished=when, extra={"cwd": "/x/shop"}
+        )
+        bank.capture(run, events)
+        bank.reflect(run.id)
+    with bank.reading() as reader:
+        habits = find_habits(reader, ["shop"])
+    (line,) = explain_habits(habits)
+    counted = "could run, and passed once at least, in 4 of the 4 runs that tried it, among the latest 20"
+    assert line == f"Commands here, `pytest`: {counted}; found failures in 2; passed last in run-3"
+
+
+def test_lists_and_briefs_count_what_saw_a_lesson_alike(archivist: Command, project: Path) -> None:
+    with fresh_bank(project) as bank:
+        _runs(bank, ("pnpm test", 127), ("npm test", 0), count=3)
+        lesson = bank.lessons.get("m-001")
+        with bank.transaction() as writer:
+            writer.put(replace(lesson, faded=1), "decay")
+    assert "seen 3x" in archivist("brief", "--repo", "shop").out
+    listed = archivist("lessons", "list").out.splitlines()[1]
+    assert listed.split()[:2] == ["m-001", "3"]

@@ -109,6 +109,54 @@ def test_what_is_written_is_kept_without_control_characters(bank_cli: Command, a
 # Outputs that are closed or full
 
 
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (["setup", "--yes"], ".archivist/memory.db"),
+        (["setup", "--yes"], ".claude/settings.local.json"),
+        (["install", "claude-code", "--local"], ".claude/settings.local.json"),
+    ],
+)
+def test_work_is_finished_when_the_reader_of_its_output_has_gone(
+    project: Path, tmp_path: Path, words: list[str], made: str
+) -> None:
+    home = tmp_path / "home"
+    (home / ".claude").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "HOME": str(home), "ARCHIVIST_HOME": str(home / ".archivist")}
+    program = str(Path(sys.executable).parent / "archivist")
+    done = subprocess.run(
+        [program, *words], cwd=project, env=environment, stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    assert (project / made).is_file()
+    state = next((home / ".archivist" / "state").glob("*/setup.json"), None)
+    assert (state is not None) is (words[0] == "setup")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["brief", "--set", "brief.budget=1"], "it stands before the command: archivist --set … brief"),
+        (
+            ["lessons", "list", "--actor", "me"],
+            "it stands before the command: archivist --actor … lessons list",
+        ),
+        (["recall", "tests", "--limit", "3"], "--max N says how many"),
+        (["recall", "tests", "--colour"], "archivist recall --help lists the options"),
+    ],
+)
+def test_an_option_that_stands_elsewhere_or_is_called_otherwise_is_named(
+    bank_cli: Command, words: list[str], hint: str
+) -> None:
+    ran = bank_cli(*words)
+    assert ran.code == 2
+    assert ran.err.endswith(f"hint: {hint}\n")
+
+
 def test_a_closed_output_is_no_error(bank_cli: Command, project: Path) -> None:
     bank_cli("lessons", "add", "Bundle pull requests")
     assert _shell("archivist lessons list >&-", project) == Ran(0, "", "")

@@ -163,7 +163,8 @@ def test_a_short_name_is_never_the_beginning_of_another(bank_cli: Command, proje
         assert bank_cli("capture", f"{run}.jsonl").code == 0
     assert bank_cli("erase", "build-1", "--yes").code == 3
     assert bank_cli("episodes", "show", "build-1").code == 3
-    assert bank_cli("run", "finish", "--run", "build-1", "build-10.jsonl").code == 0
+    agent_log(project / "new.jsonl", [("make", "boom", True)], session="another")
+    assert bank_cli("run", "finish", "--run", "build-1", "new.jsonl").code == 0
     assert {"build-1", "build-10", "build-11"} <= set(bank_cli("episodes", "list").out.split())
 
 

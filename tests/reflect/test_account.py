@@ -116,6 +116,24 @@ def test_an_account_says_what_was_asked_what_turned_it_what_was_decided_and_what
     assert bank.runs.episode("s-1").task == "The reduced tax rate is wrong for books. Fix it."
 
 
+@pytest.mark.parametrize("is_mended", [True, False])
+def test_a_linter_whose_findings_a_command_mended_does_not_still_fail(
+    bank: Bank, tmp_path: Path, is_mended: bool
+) -> None:
+    found = "src/cache.ts\n  3:1  error  Extra semicolon  semi\n\n1 problem (1 error, 0 warnings)"
+    session = Session(tmp_path / "s-1.jsonl")
+    session.user("Move the cache to Redis.")
+    session.edit("src/cache.ts", "connect()", "connect('redis');;")
+    session.bash("bun run lint", found, failed=True)
+    session.bash("bun run lint:fix", "" if is_mended else found, failed=not is_mended)
+    session.bash("bun run test", "3 pass\n0 fail")
+    session.agent("The cache is in Redis.")
+    story = session.account(bank)
+    assert ("still failed" not in story.outcome) is is_mended
+    assert ("lint" not in " ".join(story.failed)) is is_mended
+    assert "`bun run test` passed" in story.outcome
+
+
 @pytest.mark.req("A8")
 def test_an_account_of_a_run_that_broke_off_says_where(bank: Bank, tmp_path: Path) -> None:
     session = Session(tmp_path / "s-1.jsonl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from archivist.access.rights import Layer, reads
 from archivist.brief.works import find_habits
 from archivist.projects import names_of, resolve_project
-from archivist.recall.asking import find_purposes
+from archivist.recall.asking import find_purposes, words_beside_purpose
 from archivist.recall.query import EVERY_REPO, Query
 from archivist.recall.results import DEFAULT_LIMIT, Hit, RecallResult
 from archivist.recall.scoring import Relevance, Score
@@ -23,7 +23,8 @@ class Commands(BankService):
     def answer_first(self, query: Query, found: RecallResult) -> RecallResult:
         """Return what was found with the project's own commands before it, if the question asks for them.
 
-        The hit names the latest run in which the first of them passed.
+        The hit names the latest run in which the first of them passed. It comes last when the question names
+        something that no command does: how to run the e2e tests is not how to run the unit tests.
         """
         purposes = find_purposes(query.text)
         only = query._replace(text="", repo="", limit=None, preset=None, window=0)
@@ -42,16 +43,21 @@ class Commands(BankService):
             ended = reader.records("episode", [run]).get(run) if run else None
         if not works:
             return found
+        beside = words_beside_purpose(query.text)
+        text = ", ".join(each.describe(is_counted=True) for each in works)
+        is_answer = all(word in text.lower() for word in beside)
+        score = 1.0 if is_answer else min([0.5, *(hit.score / 2 for hit in found.hits)])
         hit = Hit(
             kind=_KIND,
             id=run,
             name=run,
-            text=", ".join(each.describe(is_counted=True) for each in works),
-            score=1.0,
+            text=text,
+            score=score,
             time=ended.finished if ended else None,
-            why=Score(1.0, 0.0, 0.0, 1.0, Relevance(1.0)),
+            why=Score(score, 0.0, 0.0, score, Relevance(score)),
             provenance=Provenance.MINED,
             repo=project,
         )
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
-        return found._replace(hits=(hit, *found.hits)[:limit])
+        hits = (hit, *found.hits) if is_answer else (*found.hits[: limit - 1], hit)
+        return found._replace(hits=hits[:limit])

@@ -79,8 +79,9 @@ def present_text(
 def explain_habits(habits: Habits) -> list[str]:
     """Say of each command and failure in a brief where it comes from."""
     lines = [
-        f"Commands here, `{each.command}`: passed in {each.passed} of the {each.tried} runs that tried it,"
-        f" among the latest {LATEST_RUNS}" + (f"; last in {each.run}" if each.run else "")
+        f"Commands here, `{each.command}`: could run, and passed once at least, in {each.passed} of the"
+        f" {each.tried} runs that tried it, among the latest {LATEST_RUNS};"
+        f" found failures in {each.failed_in}" + (f"; passed last in {each.run}" if each.run else "")
         for each in habits.works
     ]
     for failing in habits.fails:
@@ -99,7 +100,7 @@ def source_marks(lesson: Lesson) -> list[str]:
 def _known_issue(each: BriefedLesson) -> str:
     """Return the document's line, with a mark of what is not from the user's own runs or words."""
     lesson = each.lesson
-    seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {lesson.frequency}x"
+    seen = "seen once" if lesson.status is Status.CANDIDATE else f"seen {len(lesson.runs)}x"
     marks = [
         seen,
         lesson.origin or lesson.source.value,
@@ -122,7 +123,7 @@ def _guideline(each: BriefedLesson) -> str:
         action = rule.partition(" THEN ")[2] if lesson.signature and text.endswith("…") else ""
         text = f"{text.rstrip('….')}: {action}" if action else f"{text.rstrip('.')}. {rule}"
     # Ageing decides what is told; that runs met it stays true.
-    count = max(lesson.frequency, len(lesson.runs))
+    count = len(lesson.runs)
     seen = f"asked in {count} runs" if lesson.type == "preference" else f"seen {count}x"
     # What the user often asks for is counted one by one in its own words.
     marks = [] if lesson.is_request else ["seen once" if count <= 1 else seen]
@@ -144,7 +145,7 @@ def _yaml_entry(each: BriefedLesson) -> list[str]:
         "summary": _clean_line(lesson.summary),
         "rule": _clean_line(lesson.rule),
         "category": lesson.category.value,
-        "seen": lesson.frequency,
+        "seen": len(lesson.runs),
         "last_seen": f"{lesson.last_seen:%Y-%m-%d}" if lesson.last_seen else "",
         "tags": list(lesson.tags),
         "scope": each.mark,

@@ -98,7 +98,8 @@ class WorkingCommand(NamedTuple):
 
     `run` is the latest in which it passed. `found_in` counts the latest runs in which it found faults,
     `errors` are those it found most, and `events` show them. `is_plain`: a run finds it without being told.
-    `gated` counts the runs, of those that committed, in which it passed last before a commit.
+    `gated` counts the runs, of those that committed, in which it passed last before a commit, `failed_in`
+    those in which it found anything.
     """
 
     purpose: str
@@ -113,11 +114,13 @@ class WorkingCommand(NamedTuple):
     is_plain: bool = False
     gated: int = 0
     commits: int = 0
+    failed_in: int = 0
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
         shown = {**self._asdict(), "errors": "; ".join(self.errors)}
-        del shown["events"], shown["run"], shown["is_plain"], shown["gated"], shown["commits"]
+        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in"):
+            del shown[name]
         return shown
 
     def describe(self, *, is_counted: bool = False) -> str:
@@ -299,12 +302,14 @@ def count_found(
         runs = {
             run for run, entry in entries if not errors or not {*errors}.isdisjoint(entry.get("errors") or ())
         }
+        failed_in = min(len({run for run, _ in entries}), each.tried)
         if not errors and len(runs) < _LEAST_RED:
             runs.clear()
         events = _events_of(entry for _, entry in entries)
         # Other forms of the command are counted by themselves.
         found_in = min(len(runs), each.tried)
-        told.append(each._replace(found_in=found_in, errors=tuple(errors), events=events))
+        counted = each._replace(found_in=found_in, failed_in=failed_in)
+        told.append(counted._replace(errors=tuple(errors), events=events))
     return tuple(told)
 
 

@@ -8,6 +8,7 @@ Names of folders only narrow the search: they cannot be turned back into a path,
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ from archivist.files.opencode import export_session, list_sessions
 from archivist.files.packed import head_of, open_file
 from archivist.files.worktrees import (
     is_repository,
+    knew_worktree,
     nearest_folder,
     read_small_text,
     real_folder,
@@ -90,7 +92,8 @@ class CheckoutPlaces:
 
     `former` are the roots that a person named: where the repository was, or folders above such places.
     `clones` are other checkouts of the same repository. `left_out` counts by folder the sessions inside of a
-    checkout that are not taken for the repository's; `taken` are the folders of those that are.
+    checkout that are not taken for the repository's; `taken` are the folders of those that are, `lost` those
+    beside a checkout that are gone and may have been worktrees.
     """
 
     roots: tuple[Path, ...]
@@ -99,12 +102,26 @@ class CheckoutPlaces:
     clones: tuple[Path, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
+    lost: Counter[str] = field(default_factory=Counter)
     _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
 
     def has_name(self, folder: str) -> bool:
         """Say whether a folder is called like one of the checkouts."""
         own = {root.name for root in self.roots if root not in self.former}
         return folder.replace("\\", "/").rpartition("/")[2] in own
+
+    def may_have_been_worktree(self, folder: str) -> bool:
+        """Say whether a folder that is gone lay beside a checkout, and git or its name says that it was one.
+
+        It may have been anybody's: a person is told, and its sessions are not taken.
+        """
+        path = Path(os.path.normpath(folder or "."))
+        beside = [root for root in self.roots if root not in self.former and root.parent == path.parent]
+        return (
+            path.is_absolute()
+            and not is_folder(path)
+            and any(path.name.startswith(root.name) or knew_worktree(root, path) for root in beside)
+        )
 
     def has_session(self, folder: str, remote: str = "") -> bool:
         """Say whether a session that began in a folder, in a clone of a remote, is the repository's."""
@@ -204,6 +221,11 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
         for former in places.former
         if not any(folder.is_relative_to(former) for folder in began)
     ]
+    problems += [
+        f"{count} left out that began in {folder}, which is gone and may have been a worktree; to take them:"
+        f" archivist setup --moved-from {shlex.quote(folder)}"
+        for folder, count in places.lost.items()
+    ]
     return FoundLogs(found, problems, gone, places.left_out)
 
 
@@ -212,10 +234,17 @@ def _find_claude_code(places: CheckoutPlaces, top: Path, gone: Counter[str]) -> 
     # Each session's own log says whether it began in the repository.
     known = [*places.roots, *(tree for clone in places.clones for tree in worktrees_of(clone) or [clone])]
     slugs = [_slug_of(root)[:_SLUG_CHARACTERS] for root in known]
+    beside = tuple(f"{_slug_of(root.parent)}-"[:_SLUG_CHARACTERS] for root in places.roots)
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
         is_below = any(folder.name == slug or folder.name.startswith(f"{slug}-") for slug in slugs)
         if is_below or folder.name.endswith(names):
             yield from _find_by_head(places, "claude-code", folder, gone, is_own=folder.name in slugs)
+        elif folder.name.startswith(beside) and any(
+            # Other projects lie beside this one too: of each the head of one log is read.
+            places.may_have_been_worktree(read_head(path).folder)
+            for path in scan_log_folder(folder).candidates[:1]
+        ):
+            yield from _find_by_head(places, "claude-code", folder, gone)
 
 
 def _slug_of(path: Path) -> str:
@@ -324,6 +353,10 @@ def _find_by_head(
             and places.has_name(head.folder)
         ):
             gone[head.folder] += 1
+        elif remote_address(head.remote) in ("", places.remote) and places.may_have_been_worktree(
+            head.folder
+        ):
+            places.lost[head.folder] += 1
 
 
 def read_head(path: Path) -> LogHead:

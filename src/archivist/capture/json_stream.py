@@ -405,21 +405,24 @@ _GLIMPSED_OBJECTS = 50
 def preview_log(head: bytes) -> LogPreview:
     """Read the first objects of a log from its beginning, which may end anywhere."""
     head = head.removeprefix(_BOM).lstrip()
-    lines = read_lines(BytesIO(head))
-    first = next(lines, None)
-    if isinstance(first, LogLine):
-        following = (line.value for line in lines if isinstance(line, LogLine))
-        return LogPreview(first.value, (first.value, *islice(following, _GLIMPSED_OBJECTS - 1)))
+    lines = list(islice(read_lines(BytesIO(head)), _GLIMPSED_OBJECTS))
+    values = tuple(line.value for line in lines if isinstance(line, LogLine))
+    if lines and isinstance(lines[0], LogLine):
+        return LogPreview(values[0], values)
     # The first line is no object by itself: one document over many lines, or cut by the head's end.
     members: dict[str, Any] = {}
     arrays: dict[str, list[Any]] = {}
+    is_broken = False
     for part in read_document(BytesIO(head)):
         if isinstance(part, SkippedRecord):
-            continue
-        if part.index is None:
+            is_broken = True
+        elif part.index is None:
             members[part.key] = part.value
         else:
             arrays.setdefault(part.key, []).append(part.value)
+    # Hardly any line of a document is an object; most are in a log whose first lines are damaged.
+    if (is_broken or not (members or arrays)) and 2 * len(values) >= len(lines) > 1:
+        return LogPreview(values[0], values)
     if listed := objects(arrays.pop("", None)):
         return LogPreview({}, listed[:_GLIMPSED_OBJECTS])
     # A first prompt may be longer than the head: the member that is cut is read as far as it reaches.

@@ -21,9 +21,11 @@ from archivist.capture.runs import (
     LATEST,
     claim_run,
     find_run,
+    is_run_of,
     of_task,
     require_own_run,
     resolve_run,
+    root_run,
     shorten_ids,
 )
 from archivist.errors import BankError, InputError, NotFoundError
@@ -168,8 +170,46 @@ class Runs(BankService):
                 if names != writer.json_setting(projects.PROJECT_NAMES):
                     writer.set_setting(projects.PROJECT_NAMES, canonical_json(names))
 
+    def _known_session(self, path: Path, named: str, format_name: str, fallback: str) -> str:
+        """Return the known run that a log itself names, where the caller names another: it is one run."""
+        if not named:
+            return ""
+        from archivist.capture.formats import LogOrigin, read_log
+        from archivist.records import Event
+
+        items = read_log(
+            path, LogOrigin(path.name, folder=path.absolute().parent), format_name, fallback=fallback
+        )
+        own = clean_name(next((item.run for item in items if isinstance(item, Event)), ""))
+        with self._bank.reading() as reader:
+            episode = reader.get(Episode, own) if own not in ("", clean_name(named)) else None
+            is_known = episode is not None and is_run_of(reader, own, self._bank.actor)
+            return root_run(reader, episode) if episode is not None and is_known else ""
+
+    def _join_run(self, named: str, session: str, global_bank: Bank | None) -> None:
+        """Make a run that was started under another name, and has no events, a part of its session."""
+        from archivist.records import Brief
+
+        name = clean_name(named)
+        for bank in filter(None, (self._bank, global_bank)):
+            with bank.transaction() as writer:
+                if writer.count("event", equals("run", name)):
+                    return
+                for brief in writer.select(Brief, equals("run", name)):
+                    writer.put(replace(brief, run=session), "finish")
+        with self._bank.transaction() as writer:
+            started = writer.get(Episode, name)
+            if started is not None:
+                started = replace(started, status=EpisodeStatus.SUCCESS, finished=self._bank.now())
+                writer.put(replace(started, parent=session), "finish")
+
     def _take_sources(
-        self, sources: Sequence[LogSource], overrides: CaptureOverrides, format_name: str, is_strict: bool
+        self,
+        sources: Sequence[LogSource],
+        overrides: CaptureOverrides,
+        format_name: str,
+        is_strict: bool,
+        global_bank: Bank | None = None,
     ) -> tuple[dict[str, Episode], tuple[str, ...], tuple[str, ...]]:
         """Take logs and items in; return the runs by id, the lines that were left out, and the strays."""
         if is_strict:
@@ -179,14 +219,19 @@ class Runs(BankService):
             refuse_bad_lines(paths, overrides.run, format_name, fallback=_FALLBACK_FORMAT)
         taken = []
         numbers: dict[str, set[int]] = {}
+        fallback = _FALLBACK_FORMAT if format_name == "auto" else ""
         for source in sources:
-            if isinstance(source, str | Path):
-                fallback = _FALLBACK_FORMAT if format_name == "auto" else ""
-                taken.append(
-                    self._take_file(Path(source), overrides, format_name, fallback=fallback, numbers=numbers)
-                )
-            else:
+            if not isinstance(source, str | Path):
                 taken.append(self.take(source, overrides))
+                continue
+            path, known = Path(source), overrides
+            if session := self._known_session(path, overrides.run, format_name, fallback):
+                known = overrides._replace(run=session)
+            done = self._take_file(path, known, format_name, fallback=fallback, numbers=numbers)
+            same = f"run {overrides.run} is the session {session}, which the bank knows: it counts once"
+            taken.append(done._replace(strays=(*done.strays, same)) if session else done)
+            if session:
+                self._join_run(overrides.run, session, global_bank)
         episodes = {episode.id: episode for each in taken for episode in each.episodes}
         skipped = (f"{each.file}: {reason}".removeprefix(": ") for each in taken for reason in each.reasons)
         return episodes, tuple(dict.fromkeys(skipped)), tuple(line for each in taken for line in each.strays)
@@ -401,7 +446,7 @@ class Runs(BankService):
 
         overrides = overrides or CaptureOverrides()
         given = sources or ([Episode(id=overrides.run)],)
-        episodes, skipped, strays = self._take_sources(given, overrides, format_name, is_strict)
+        episodes, skipped, strays = self._take_sources(given, overrides, format_name, is_strict, global_bank)
         runs = [
             self._finish_run(episode, domain, global_bank, is_named_only=not sources)
             for episode in episodes.values()

@@ -97,6 +97,12 @@ def bank_place(folder: Path) -> Path:
     return bare if bare is not None and os.access(bare, os.W_OK) else main
 
 
+def shared_place(place: Path) -> Path:
+    """Return where a new bank in a place belongs: git removes a linked worktree with its bank."""
+    shared = bank_place(place)
+    return place if place.suffix == ".db" or shared == real_folder(place) else nearest_folder(shared)
+
+
 def walk_up(start: Path) -> Iterator[Path]:
     """Yield a folder and those above it; a linked worktree is followed by what it is linked to.
 
@@ -211,6 +217,25 @@ def worktrees_of(folder: Path) -> list[Path]:
         if (own := _linked_common_dir(linked)) is not None and real_path(own) == real_path(shared):
             found.append(real_path(linked))
     return found
+
+
+def knew_worktree(repository: Path, folder: Path) -> bool:
+    """Say whether a folder that is gone can have been a worktree: git lists it, or has a branch called so.
+
+    A worktree's branch is called like its folder, unless somebody named another.
+    """
+    shared = shared_git_dir(repository)
+    if shared is None:
+        return False
+    entries = shared / "worktrees"
+    for entry in entries.iterdir() if entries.is_dir() else ():
+        if (entry / read_small_text(entry / "gitdir").strip()).parent == folder:
+            return True
+    branch = f"refs/heads/{folder.name}"
+    is_packed = any(
+        line.endswith(f" {branch}") for line in read_small_text(shared / "packed-refs").splitlines()
+    )
+    return is_packed or (shared / branch).is_file() or (shared / "logs" / branch).is_file()
 
 
 def latest_worktree(folder: Path) -> Path | None:

@@ -20,6 +20,7 @@ from archivist.records import Event, EventKind, Lesson
 if TYPE_CHECKING:
     from archivist.reading.calls import ToolCall
 
+_WORD = lazy_pattern(r"\w+")
 # An error that stands in backticks may hold a name in backticks of its own.
 CODE = lazy_pattern(r"`([^`\n]{0,400}(?<=[\s(\[])`[^`\s]{1,100}`[^`\n]{0,400}(?=`(?!\w))|[^`\n]+)`")
 # What can be looked up besides code: quotations, paths, error classes, options, variables, numbers, files.
@@ -246,6 +247,25 @@ def _carries_out(event: Event, remedy: str) -> bool:
     return bool(wanted) and (all(word in words for word in wanted) or known <= {*event.target.split()})
 
 
+def quote_output(output: str, message: str, most: int) -> list[str]:
+    """Return the lines of an output that show most: the first, those around a message, and the last ones."""
+    lines = output.strip().splitlines()
+    if len(lines) <= most:
+        return lines
+    wanted = {*_WORD.findall(message.lower())}
+    shares = [len(wanted & {*_WORD.findall(line.lower())}) for line in lines]
+    # What most of the message does not stand in is another line.
+    at = shares.index(max(shares)) if 2 * max(shares) > len(wanted) else len(lines)
+    chosen = {0, *range(len(lines) - most + 2, len(lines))}
+    if at not in chosen and at < len(lines):
+        chosen = {0, at, at + 1, *range(len(lines) - most + 4, len(lines))}
+    quoted: list[str] = []
+    for number in sorted(chosen):
+        quoted += ["…"] if number and number - 1 not in chosen else []
+        quoted.append(lines[number])
+    return quoted
+
+
 def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     """Return the call that failed of those a lesson cites, and one that did what it advises.
 
@@ -254,22 +274,28 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     A wish cites no call: then it is the latest message in which it was said.
     """
     calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
+    # What failed by chance is mended by nothing: the call that its summary names worked too.
+    named = [] if lesson.remedies else CODE.findall(lesson.summary)
     shown = [
         event
         for event in calls
         # Behind a pipe a call that failed ends well.
         if not (event.is_error or event.exit_code)
         and not (lesson.detail and lesson.detail in event.output)
-        and any(_carries_out(event, remedy) for remedy in lesson.remedies)
+        and (
+            any(_carries_out(event, remedy) for remedy in lesson.remedies)
+            or any(is_shown(name, [normal_text(event.text)]) for name in named)
+        )
     ]
     # Of the runs that met it, one that overcame it shows most.
     runs = {event.run for event in shown}
     names = names_in(lesson.summary)
 
-    def rank_failed(event: Event) -> tuple[int, bool, str, int]:
+    def rank_failed(event: Event) -> tuple[bool, int, bool, str, int]:
         texts = [event_text(event)]
         count = sum(is_shown(name, texts) for name in names)
-        return count, event.run in runs, event.run, event.seq
+        has_detail = bool(lesson.detail) and lesson.detail in event.output
+        return has_detail, count, event.run in runs, event.run, event.seq
 
     failed = max(
         (event for event in calls if event.is_error or event.exit_code),
@@ -280,7 +306,7 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
         said = [event for event in cited if event.kind is EventKind.MESSAGE]
         return {"Said": max(said, key=lambda event: (event.run, event.seq))} if said else {}
     worked = min(
-        (event for event in shown if event.run != failed.run or event.seq > failed.seq),
+        (event for event in shown if named or event.run != failed.run or event.seq > failed.seq),
         key=lambda event: (event.run != failed.run, event.run, event.seq),
         default=None,
     )

@@ -142,10 +142,9 @@ def find_purposes(text: str) -> tuple[str, ...]:
     """
     if len(text) > _LONGEST_HOW or _NOT_HOW.match(text):
         return ()
-    said = re.findall(r"[^\W_]+", text.lower())
-    words = [word for word in said if word not in SILENT or word in _PURPOSES["one test"]]
+    said, words = _said_words(text)
     purposes = [purpose for purpose, names in _PURPOSES.items() if not names.isdisjoint(words)]
-    foreign = [word for word in words if word not in _OF_COMMANDS]
+    foreign = words_beside_purpose(text)
     is_how = _HOW.search(text) is not None
     # Only the program's own start is a command of the project, and only its style is mended by one.
     is_start = not _STARTING.isdisjoint(said) and not foreign
@@ -160,6 +159,17 @@ def find_purposes(text: str) -> tuple[str, ...]:
     purposes += ["fix"] if "lint" in purposes and "fix" not in purposes else []
     is_asked = not foreign or (is_how and len(foreign) == 1 and words[0] not in foreign)
     return tuple(purposes) if is_asked else ()
+
+
+def words_beside_purpose(text: str) -> list[str]:
+    """Return what a question for a command names beside its purpose: `e2e`."""
+    return [word for word in _said_words(text)[1] if word not in _OF_COMMANDS]
+
+
+def _said_words(text: str) -> tuple[list[str], list[str]]:
+    """Return the words of a question, and those that tell."""
+    said = re.findall(r"[^\W_]+", text.lower())
+    return said, [word for word in said if word not in SILENT or word in _PURPOSES["one test"]]
 
 
 def is_broad(text: str) -> bool:

@@ -34,9 +34,10 @@ class Query(NamedTuple):
     a hit in its thread, before and after it. A preset of None is the configured one. `is_matching` keeps
     only lessons that share a word with the text or are certainly near to it. `is_in_time_order` puts the hits
     in the order of their times. Tool calls, their output, and what clients inject into a conversation are
-    found only by the kind `event`, a run or a tool. Without a repository what is known of others than the
-    caller's own is left out: `other_repos`; `*` asks for all. `phase` and `error` are what lessons are about,
-    such as `lint` and `missing_module`. `matching_tools` are the tools of lessons that the asked one covers.
+    found only by the kind `event`, a run or a tool; an error finds the failing calls that printed it. Without
+    a repository what is known of others than the caller's own is left out: `other_repos`; `*` asks for all.
+    `phase` and `error` are what lessons are about, such as `lint` and `missing_module`. `matching_tools` are
+    the tools of lessons that the asked one covers.
     """
 
     text: str = ""

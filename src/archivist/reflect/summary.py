@@ -355,22 +355,33 @@ def is_check(call: ToolCall) -> bool:
 
 
 def _check_steps(call: ToolCall) -> list[Step]:
-    steps = [step for step in call.steps if command_purpose(step) in _CHECKS and "fix" not in step.text]
+    steps = [step for step in call.steps if command_purpose(step) in _CHECKS and not _mends(step)]
     return steps or ([call.main] if call.is_test and call.main else [])
+
+
+def _mends(step: Step) -> bool:
+    return "fix" in step.text and command_purpose(step) in ("lint", "format", "check")
 
 
 def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
     """Return the tests, linters and builds of a run by the names of their commands, in order."""
     found: dict[str, _Check] = {}
+    purposes: dict[str, str] = {}
     for call in calls:
         if call.failure and call.failure.kind in _NOT_RUN:
             continue
+        # After what mends all that a check found, nobody knows that the check still fails.
+        mended = set() if call.has_failed else {command_purpose(step) for step in call.steps if _mends(step)}
+        for name, check in found.items():
+            if purposes[name] in mended and check.last and check.last.has_failed:
+                check.last = None
         steps = _check_steps(call)
         program = call.failure.signature.program if call.failure else ""
         at_fault = [step for step in steps if step_purpose(step).lower() == program] or steps[-1:]
         for step in steps:
             name = _check_name(step)
             check = found.setdefault(name, _Check(name))
+            purposes[name] = command_purpose(step)
             has_failed = call.has_failed and step in at_fault
             if call.has_failed and not has_failed:
                 continue

@@ -94,6 +94,51 @@ def test_the_older_form_of_bare_items_is_read() -> None:
     assert episode.status is EpisodeStatus.SUCCESS
 
 
+_FORMS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "item": lambda said: item(type="message", role="user", content=[{"type": "input_text", "text": said}]),
+    "event": lambda said: happened("user_message", message=said, images=[]),
+    "completed": lambda said: happened(
+        "item_completed", item={"type": "UserMessage", "id": "u", "content": [{"type": "text", "text": said}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ["together", "apart"])
+@pytest.mark.parametrize(
+    "forms", [["item"], ["event"], ["completed"], ["item", "event"], ["completed", "item"], [*_FORMS]]
+)
+def test_a_prompt_is_read_once_in_whichever_forms_it_is_written(
+    capture: Read, forms: list[str], order: str
+) -> None:
+    prompts = ["Mend the mill", "continue", "continue", "Always use make sail."]
+    pairs = [(form, said) for said in prompts for form in forms]
+    pairs = pairs if order == "together" else sorted(pairs, key=lambda pair: forms.index(pair[0]))
+    events, (episode,), skipped = capture(codex, META, *(_FORMS[form](said) for form, said in pairs))
+    assert [event.text for event in events if event.role == "user"] == prompts
+    assert all(event.extra.get("typed") for event in events if event.role == "user")
+    assert (episode.task, skipped) == ("Mend the mill", [])
+
+
+def test_a_prompt_with_a_picture_is_read_once(capture: Read) -> None:
+    request = (
+        "# Files mentioned by the user:\n\n## a.png: /tmp/a.png\n\n## My request for Codex:\nMend the mill\n"
+    )
+    content = [
+        {"type": "input_text", "text": part} for part in (request, "<image name=[Image #1]>", "</image>")
+    ]
+    content.insert(2, {"type": "input_image", "image_url": "data:image/png;base64,AAAA"})
+    events, _, _ = capture(
+        codex, META, item(type="message", role="user", content=content), _FORMS["event"](request)
+    )
+    assert [event.text for event in events if event.role == "user"] == ["Mend the mill"]
+
+
+def test_what_the_client_writes_for_the_user_is_no_prompt_in_any_form(capture: Read) -> None:
+    said = "<environment_context>\n<cwd>/work</cwd>\n</environment_context>"
+    events, _, _ = capture(codex, META, *(form(said) for form in _FORMS.values()))
+    assert not [event for event in events if event.role == "user"]
+
+
 @pytest.mark.parametrize(
     ("said", "role"),
     [

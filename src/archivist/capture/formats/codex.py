@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -54,6 +55,8 @@ _BY_CLIENT = (
 )
 # Above a request stands what the client adds about the editor and about files, under headings of its own.
 _REQUEST = "## My request for Codex:"
+# One form of a prompt has the picture's place where another has none.
+_PICTURE = lazy_pattern(r"<image\b[^<>]{0,500}>[^<>]{0,100}</image>")
 # Where a person sits at the keyboard; threads of scripts and of other agents name another source.
 _KEYBOARDS = (None, "cli", "vscode")
 _FAILED_CALL = lazy_pattern(
@@ -104,6 +107,8 @@ class _Thread(Recorder):
     _began: datetime | None = None
     _is_copied: bool = False
     _has_person: bool = True
+    # How often a prompt came in each form, and was told.
+    _prompts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     _ongoing: OngoingCalls = field(default_factory=OngoingCalls)
 
@@ -184,7 +189,7 @@ class _Thread(Recorder):
         if kind == "message":
             role, said = text(item, "role"), content_text(item.get("content"))
             if role == "user" and not said.lstrip().startswith(_BY_CLIENT):
-                self._read_prompt(item, said)
+                self._read_prompt("item", item, said)
             else:
                 self.message(role if role == "assistant" else "system", said)
         elif kind in _CALLS:
@@ -207,22 +212,32 @@ class _Thread(Recorder):
                 self.replace_call(call_id, awaited)
             self.result(call_id, outcome)
 
-    def _read_prompt(self, item: Mapping[str, Any], said: str) -> None:
+    def _read_prompt(self, form: str, item: Mapping[str, Any], said: str) -> None:
+        context, mark, request = said.rpartition(_REQUEST)
+        has_context = bool(mark) and context.lstrip().startswith("# ")
+        if has_context:
+            said = request
+        said = _PICTURE.sub("", said).strip()
+        # A version writes a prompt in one form or in several; the same words can be said again.
+        self._prompts[form, said] += 1
+        if self._prompts[form, said] <= self._prompts["", said]:
+            return
+        self._prompts["", said] += 1
         self.stated = None
         self.ending.is_interrupted = False
-        context, mark, request = said.rpartition(_REQUEST)
-        if mark and context.lstrip().startswith("# "):
+        if has_context:
             self.message("system", context)
-            said = request
-        elif said.startswith("<image"):
-            # A picture has tags of its own around it.
-            said = said.rpartition("</image>")[2]
         noted = object_at(item, "internal_chat_message_metadata_passthrough")
         is_prompt = "user.text" in listing(noted.get("content_item_kinds", ["user.text"]))
         self.message("user", said, is_typed=is_prompt and self._has_person)
 
     def _read_event(self, event: Mapping[str, Any]) -> None:
+        item = object_at(event, "item")
         match event.get("type"):
+            case "user_message" if not (said := text(event, "message")).lstrip().startswith(_BY_CLIENT):
+                self._read_prompt("event", event, said)
+            case "item_completed" if item.get("type") == "UserMessage":
+                self._read_prompt("completed", item, content_text(item.get("content")))
             case "token_count":
                 if total := object_at(event, "info", "total_token_usage"):
                     self._count(total)

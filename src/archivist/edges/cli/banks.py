@@ -46,6 +46,7 @@ from archivist.errors import (
 from archivist.files import locks
 from archivist.files.git import keep_out_of_git
 from archivist.files.open import list_files
+from archivist.files.worktrees import shared_place
 from archivist.records import Actor, ActorKind
 from archivist.text import on_one_line, shorten_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
@@ -84,10 +85,11 @@ _LISTED_TARGETS = 10
 def init(session: Session, folder: Path | None, name: str, is_global: bool) -> Answer:
     """Create a bank in FOLDER (the current one by default), or the global bank. An existing bank is kept.
 
-    With a server named by ARCHIVIST_STORE or store.url the bank is made there; folders that are given the
-    same NAME share one.
+    In a linked git worktree it is made in the main one, for all of them. With a server named by
+    ARCHIVIST_STORE or store.url the bank is made there; folders that are given the same NAME share one.
     """
-    place = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
+    named = paths.home_folder() if is_global else folder or Path(session.bank_path or ".")
+    place = named if has_bank_at(paths.bank_file(named)) else shared_place(named)
     if name:
         if has_bank_at(paths.bank_file(place)):
             hint = "archivist store move server --as NAME moves its bank there"
@@ -97,6 +99,8 @@ def init(session: Session, folder: Path | None, name: str, is_global: bool) -> A
         note_server_bank(paths.bank_file(place), name)
     shown, is_new, notes, warnings = create_bank(session, place, is_global=is_global)
     text = f"{'Made a bank' if is_new else 'There is a bank already'}: {shown}"
+    if place != named:
+        notes.append("hint: a linked worktree has the bank of its repository's main one")
     if name:
         text = f"This folder uses the bank {shown}"
     return Answer({"bank": shown, "created": is_new}, text, notes, warnings=warnings)

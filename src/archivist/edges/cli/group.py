@@ -316,11 +316,22 @@ def run(argv: Sequence[str] | None = None) -> None:
 
 
 def _hint_option(error: click.ClickException) -> str:
-    """Return a hint for an option that there is not, if Click has none."""
-    if not isinstance(error, click.NoSuchOption) or error.possibilities or error.ctx is None:
+    """Return a hint for an unknown option: where it stands, or what it is called."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
         return ""
-    listed = f"{error.ctx.command_path} --help lists the options"
-    return f"\nhint: {_OPTION_MEANINGS.get(error.option_name, listed)}"
+    path, name = error.ctx.command_path, error.option_name
+    own, of_all = (
+        {each for option in command.params for each in option.opts}
+        for command in (error.ctx.command, error.ctx.find_root().command)
+    )
+    hint = "" if error.possibilities else _OPTION_MEANINGS.get(name, f"{path} --help lists the options")
+    if name in of_all or (name == "--limit" and "--max" in own):
+        program, *words = path.split()
+        stands = f"it stands before the command: {' '.join([program, name, '…', *words])}"
+        hint = stands if name in of_all else "--max N says how many"
+        # What is spelt like it means something else.
+        vars(error)["possibilities"] = []
+    return f"\nhint: {hint}" if hint else ""
 
 
 def _report_error(message: str, hint: str, code: int) -> int:

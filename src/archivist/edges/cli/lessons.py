@@ -107,7 +107,7 @@ def list_(
     repos = short_repos(lesson.repo for lesson in found)
     columns: dict[str, Callable[[Lesson], object]] = {
         "ID": lambda lesson: lesson.short_id,
-        "Freq": lambda lesson: lesson.frequency,
+        "Freq": lambda lesson: len(lesson.runs),
         "Status": lambda lesson: ": ".join(filter(None, (lesson.status, quarantine_reason(lesson)))),
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
@@ -162,7 +162,7 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     # Its words first, the calls that show it, then what is known of it.
     words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
     words += [f"  {line}" for line in _replacing_notes([view])]
-    quotes = [line for word, event in calls.items() for line in call_lines(event, word)]
+    quotes = [line for word, event in calls.items() for line in call_lines(event, word, lesson.detail)]
     lists = {"tags": view["tags"], "runs": view["runs"]}
     evidence = view["evidence"].items()
     # What an agent cites is its word.

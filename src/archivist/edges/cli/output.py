@@ -146,8 +146,11 @@ def wrap_text(text: str) -> str:
 
 
 def say_wrapped(text: object = "", *, nl: bool = True) -> None:
-    """Print a text to stdout, in lines that fit the terminal."""
-    say(wrap_text(str(text)), nl=nl)
+    """Print a text to stdout, in lines that fit the terminal; work goes on when its reader has gone."""
+    try:
+        say(wrap_text(str(text)), nl=nl)
+    except BrokenPipeError:
+        close_quietly(sys.stdout)
 
 
 def note(text: object) -> None:

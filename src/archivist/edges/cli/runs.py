@@ -87,6 +87,9 @@ def start(
         try:
             run_kind = EpisodeKind(kind) if kind else None
             brief = bank.runs.start_run(name, request, agent=agent, kind=run_kind, global_bank=global_bank)
+            if not brief.brief_id:
+                note(f"archivist: the run {name!r} is finished: this brief is not recorded, nor judged")
+                note("hint: give each run a name of its own, or leave --run out")
         # A brief that is not recorded is better than a run that does not start.
         except (BankReadOnlyError, BankLockedError) as error:
             note(f"archivist: {error.message}: the run is told, but not recorded")
@@ -209,7 +212,7 @@ def _finished_lines(done: FinishedRun) -> Iterator[str]:
 
 
 def _lesson_line(lesson: Lesson) -> str:
-    return f"{lesson.short_id}  {lesson.frequency}x  {lesson.status}  {lesson.summary}"
+    return f"{lesson.short_id}  {len(lesson.runs)}x  {lesson.status}  {lesson.summary}"
 
 
 _NAME_FILE = "archivist capture FILE takes a file that lies or is named unlike a log"
@@ -449,7 +452,7 @@ def _describe_lessons(
     notes = approval_notes(waiting)
     top = sorted(live, key=lambda lesson: (-lesson.frequency, -lesson.importance, lesson.number))[:5]
     if top:
-        cells = [(each.short_id, each.frequency, each.category, each.summary) for each in top]
+        cells = [(each.short_id, len(each.runs), each.category, each.summary) for each in top]
         tables.append((("ID", "Freq", "Category", "Lesson"), cells))
         notes.append(f"{pluralize(len(live), 'lesson')} learnt or met again; all: archivist lessons list")
     elif len(done) == 1 and (known := bank.lessons.of_run(bank.runs.episode(done[0].run))):

@@ -95,15 +95,16 @@ def apart_notes(bank: Bank, repo: str) -> list[str]:
     return [f"without other repositories ({names}): --repo '*'"] if others else []
 
 
-def call_lines(event: Event, word: str) -> list[str]:
-    """Return what a run did and what came of it: its command, the output's first line and its end.
+def call_lines(event: Event, word: str, message: str) -> list[str]:
+    """Return what a run did and what came of it: its command, and of the output what shows a message.
 
     Of a message its words, who said them and when.
     """
-    said, output = event.text.strip().splitlines(), event.output.strip().splitlines()
+    from archivist.lessons.support import quote_output
+
+    said = event.text.strip().splitlines()
     quoted = said[:_QUOTED_LINES] + ["…"] * (len(said) > _QUOTED_LINES)
-    is_long = len(output) > _QUOTED_LINES
-    answered = [output[0], "…", *output[1 - _QUOTED_LINES :]] if is_long else output
+    answered = quote_output(event.output, message, _QUOTED_LINES)
     code = f", exit code {event.exit_code}" if event.exit_code else ""
     is_said = event.kind is EventKind.MESSAGE
     lines = [

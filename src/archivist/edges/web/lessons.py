@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from archivist.access.rights import may_change
@@ -12,11 +13,13 @@ from archivist.edges.web.rendering import PAGE_SIZE, PageView, Visit, action, pa
 from archivist.errors import InputError
 from archivist.lessons.service import MOST_MET
 from archivist.lessons.standing import lesson_version
+from archivist.lessons.support import quote_output
 from archivist.recall.query import LIVE, Query
 from archivist.records.words import Category, LessonType, Scope, Status
 
 _TELLINGS = 12
 _SEEN = 20
+_QUOTED_LINES = 20
 _HISTORY = 50
 _FILTERS = {"type": LessonType, "category": Category, "scope": Scope}
 
@@ -86,7 +89,11 @@ def show_lesson(visit: Visit) -> PageView:
     view = lesson_views(bank, [lesson])[0]
     by = lesson.superseded_by and bank.lessons.get_many([lesson.superseded_by])
     history = history_views(bank.ledger.history(lesson.id))
-    calls = bank.lessons.cited_calls(lesson)
+    cited_calls = bank.lessons.cited_calls(lesson)
+    calls = {
+        word: replace(event, output="\n".join(quote_output(event.output, lesson.detail, _QUOTED_LINES)))
+        for word, event in cited_calls.items()
+    }
     verdicts = bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS)
     seen = lesson.evidence.episodes[::-1][:_SEEN]
     runs = [*seen, *(verdict.run for verdict in verdicts), *(event.run for event in calls.values())]

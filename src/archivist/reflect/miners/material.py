@@ -32,7 +32,7 @@ from archivist.reading.remedies import (
     split_steps,
 )
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, digest_failure
+from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, call_text, digest_failure
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import is_telling
 from archivist.reading.tool_names import is_host_tool
@@ -118,6 +118,11 @@ class Case:
         """Return a few of the events that show the failure and its cure."""
         found = [met.act.event.id for met in self.met[:4]]
         found += [act.event.id for met in self.met[:4] if met.cure for act in met.cure.acts[:2]]
+        for met in filter(lambda met: met.is_fleeting, self.met[:4]):
+            # The same call that passed shows that nothing was done.
+            same = [act for act in self.acts if not act.has_failed and call_text(act) == call_text(met.act)]
+            nearest = sorted(same, key=lambda act: abs(act.at - met.act.at))
+            found += [act.event.id for act in nearest[:1]]
         return tuple(dict.fromkeys(found))
 
     @property

@@ -1,0 +1,71 @@
+"""A session is one run, whatever an orchestrator calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.client_logs import SHAPES
+from tests.commands import Command
+
+
+def _log(project: Path, session: str = "s-1") -> Path:
+    path = project.parent / f"{session}.jsonl"
+    path.write_text(SHAPES["claude.typed"](session, "Always use tabs in the kiln."), "utf-8")
+    return path
+
+
+def _runs(bank_cli: Command) -> dict[str, str]:
+    listed = json.loads(bank_cli("episodes", "list", "--json").out)["episodes"]
+    return {episode["id"]: episode.get("parent") or "" for episode in listed}
+
+
+@pytest.mark.parametrize("is_captured", [True, False])
+def test_finishing_a_captured_session_by_another_name_counts_it_once(
+    bank_cli: Command, project: Path, is_captured: bool
+) -> None:
+    bank_cli("lessons", "add", "Prefer small commits")
+    log = _log(project)
+    if is_captured:
+        assert bank_cli("capture", str(log)).code == 0
+        assert bank_cli("reflect").code == 0
+    assert "Prefer small commits" in bank_cli("run", "start", "--run", "o1", "--task", "Mend the kiln").out
+    done = bank_cli("run", "finish", "--run", "o1", str(log), "--json")
+    assert done.code == 0, done.err
+    (run,) = json.loads(done.out)["runs"]
+    if is_captured:
+        assert run["run"] == "s-1"
+        assert "archivist: run o1 is the session s-1, which the bank knows: it counts once" in done.err
+        assert _runs(bank_cli) == {"s-1": "", "o1": "s-1"}
+        # What the run was told is judged with what the session did.
+        assert "m-001" in [verdict["lesson"] for verdict in run["verdicts"]]
+    else:
+        assert run["run"] == "o1"
+        assert "counts once" not in done.err
+        assert _runs(bank_cli) == {"o1": ""}
+    again = bank_cli("run", "finish", "--run", "o1", str(log), "--json")
+    assert [each["run"] for each in json.loads(again.out)["runs"]] == [run["run"]]
+    seen = json.loads(bank_cli("lessons", "list", "--all", "--json").out)["lessons"]
+    assert all(len(lesson["runs"]) <= 1 for lesson in seen)
+
+
+def test_a_run_of_several_logs_keeps_its_name(bank_cli: Command, project: Path) -> None:
+    assert bank_cli("capture", str(_log(project))).code == 0
+    bank_cli("run", "start", "--run", "o1")
+    assert bank_cli("run", "finish", "--run", "o1", str(_log(project, "s-2"))).code == 0
+    done = bank_cli("run", "finish", "--run", "o1", str(_log(project)), "--json")
+    assert [each["run"] for each in json.loads(done.out)["runs"]] == ["s-1"]
+    assert _runs(bank_cli) == {"s-1": "", "o1": ""}
+
+
+def test_the_brief_of_a_finished_run_is_said_to_be_unrecorded(bank_cli: Command, project: Path) -> None:
+    bank_cli("lessons", "add", "Prefer small commits")
+    assert "finished" not in bank_cli("run", "start", "--run", "o1").err
+    assert "finished" not in bank_cli("run", "start", "--run", "o1").err
+    assert bank_cli("run", "finish", "--run", "o1", str(_log(project))).code == 0
+    again = bank_cli("run", "start", "--run", "o1")
+    assert "Prefer small commits" in again.out
+    assert again.err.startswith("archivist: the run 'o1' is finished: this brief is not recorded")
+    assert "hint: " in again.err

@@ -1,0 +1,60 @@
+"""What `lessons show` quotes proves the lesson: its message, and of a flaky test both calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.commands import Command
+
+NOISE = [f"src/module{number}.ts | 100.00 | 98.00 | lines {number}-{number + 3}" for number in range(40)]
+NAMED = "(fail) panel > opens the drawer [12.00ms]"
+FAILING = "\n".join(["bun test v1.1", *NOISE[:20], NAMED, *NOISE[20:], " 41 pass", " 1 fail"])
+PASSING = "\n".join(["bun test v1.1", *NOISE, " 42 pass", " 0 fail"])
+
+
+def _finish(bank_cli: Command, project: Path, run: str, *calls: dict[str, Any]) -> None:
+    lines = [{"episode": {"id": run, "project": "shop", "task": f"Mend the {run}."}}]
+    rows = [
+        {"run": run, "seq": seq, "kind": "tool_call", "tool": "bash", **call}
+        for seq, call in enumerate(calls)
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in (*lines, *rows))
+    (project / f"{run}.jsonl").write_text(text, "utf-8")
+    assert bank_cli("run", "finish", f"{run}.jsonl", "--repo", "shop", "--status", "success").code == 0
+
+
+def test_a_flaky_test_is_shown_with_its_name_and_with_both_calls(bank_cli: Command, project: Path) -> None:
+    for run in ("kiln", "loom"):
+        _finish(
+            bank_cli,
+            project,
+            run,
+            {"text": "bun test", "output": FAILING, "exit_code": 1, "is_error": True},
+            {"text": "bun test", "output": PASSING, "exit_code": 0},
+        )
+    shown = bank_cli("lessons", "show", "m-001").out
+    assert "passes and fails with nothing changed" in shown
+    failed, _, worked = shown.partition("\nWorked in ")
+    assert f"    {NAMED}" in failed.partition("\nFailed in ")[2]
+    assert "    … " not in failed
+    assert "$ bun test" in worked
+    assert " 0 fail" in worked
+    # The end of the output says what came of the call, too.
+    assert "     1 fail" in failed
+
+
+def test_the_quoted_lines_hold_the_lessons_message(bank_cli: Command, project: Path) -> None:
+    error = "error: the seed must be given: --seed N"
+    output = "\n".join(["checks 1.0", *NOISE[:15], error, *NOISE[15:]])
+    for run in ("kiln", "loom"):
+        _finish(
+            bank_cli,
+            project,
+            run,
+            {"text": "./checks", "output": output, "exit_code": 2, "is_error": True},
+            {"text": "./checks --seed 7", "output": "12 checks passed", "exit_code": 0},
+        )
+    shown = bank_cli("lessons", "show", "m-001").out
+    assert error in shown.partition("\nFailed in ")[2].partition("\nWorked in ")[0]
