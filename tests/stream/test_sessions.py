@@ -20,7 +20,7 @@ from tests.banks import fresh_bank
 from tests.conftest import START, Command, TickingClock
 from tests.samples import MISSING_MODULE, agent_log
 
-LINT = "shop: `bun run lint` fails (exit 1): first `bun run lint:fix` (worked in {} runs)"
+LINT = "`bun run lint` fails (exit 1): first `bun run lint:fix` (worked in {} runs)"
 
 
 def _session(number: int, **fields: Any) -> Entry:

@@ -67,8 +67,8 @@ def describe_session(episode: Episode, notes: Mapping[str, object]) -> tuple[str
         if line.startswith(_WISH):
             lines.append(f"{WISHED}: {line.removeprefix(_WISH)}")
         elif not _WORKED.match(line):
-            lines.append(f"{HELPED}: {_without_project(line, episode.project)}")
-    lines += [f"{FAILED}: {_without_project(line, episode.project)}" for line in _lines(notes, "failed")]
+            lines.append(f"{HELPED}: {line}")
+    lines += [f"{FAILED}: {line}" for line in _lines(notes, "failed")]
     files = [
         line.removeprefix(_CHANGED_FILE)
         for line in _lines(notes, "decisions")
@@ -179,7 +179,3 @@ def _lines(notes: Mapping[str, object], name: str) -> list[str]:
     if not isinstance(said, list | tuple):
         return []
     return [shorten_line(" ".join(str(line).split()), _LINE_CHARACTERS) for line in said]
-
-
-def _without_project(line: str, project: str) -> str:
-    return line.removeprefix(f"{project.rpartition('/')[2]}: ") if project else line
