@@ -52,6 +52,6 @@ def test_what_the_sandbox_forbids_is_one_lesson_that_names_the_calls(bank: Bank)
     assert "Failed here lately" not in brief
     (told,) = [line for line in brief.splitlines() if "sandbox" in line]
     blocked = "the sandbox blocks `git push` and `gh pr create`"
-    assert told == f"1. {blocked}: run them outside of the sandbox (seen 3x)"
+    assert told == f"1. {blocked}: ask to run them outside of the sandbox (seen 3x)"
     (grouped,) = (each for each in bank.lessons.query(Query()) if blocked in each.summary)
     assert set(grouped.runs) == {"run-1", "run-2", "run-3"}

@@ -78,7 +78,7 @@ _SOURCE_FILE = lazy_pattern(
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
 _NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
-OUTSIDE_ADVICE = "run it outside of the sandbox"
+OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
 
 
 def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:

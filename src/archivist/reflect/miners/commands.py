@@ -190,7 +190,7 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
             # Each call fails with a message of its own; the cause is the same.
             calls = [code(name) for name in case.subjects][:_MOST_CALLS]
             called = format_list([*calls, "other commands"] if len(case.subjects) > _MOST_CALLS else calls)
-            action = "run them outside of the sandbox" if calls[1:] else outside.text
+            action = "ask to run them outside of the sandbox" if calls[1:] else outside.text
             yield make_candidate(
                 material,
                 case,
