@@ -140,12 +140,14 @@ def _tell_series(name: str, series: Sequence[Reading], entries: Sequence[Entry])
     stems = stems_of(name)
     between = [entry for entry in entries if first.entry.seq < entry.seq]
     is_typed = any(entry.type is EntryType.OBSERVATION for entry in entries)
-    acted = any(
-        entry.type is not EntryType.OBSERVATION and stems & stems_of(f"{entry.action} {entry.content}")
-        for entry in between
-    )
     cluster = [reading.entry for reading in series]
     labels = frozenset.intersection(*(frozenset(labels_of(entry)) for entry in cluster))
+    named = {label for entry in cluster for label in labels_of(entry)}
+    acted = any(
+        entry.type is not EntryType.OBSERVATION
+        and (stems & stems_of(f"{entry.action} {entry.content}") or named & {*labels_of(entry)})
+        for entry in between
+    )
     return make_insight(
         cluster,
         f"{name} {verb} from {first.written} to {last.written} between cycles {first.entry.cycle} and"

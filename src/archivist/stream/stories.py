@@ -34,7 +34,7 @@ from archivist.stream.insight_text import (
     say,
     unique_entries,
 )
-from archivist.stream.obstacles import read_reports, read_waits, split_sentences
+from archivist.stream.obstacles import read_reports, read_waits, split_sentences, ticket_words
 from archivist.stream.threads import WorkThread, read_threads, topic_of
 from archivist.stream.timelines import stems_of
 
@@ -167,14 +167,14 @@ def _answers(entry: Entry, cluster: Sequence[Entry], words: _Words) -> bool:
     return entry.type is EntryType.ACTION and words.share_titles(entry, seen)
 
 
-def _name(story: Story, thread: WorkThread | None) -> str:
+def _name(story: Story, thread: WorkThread | None, opening: Entry | None) -> str:
     """Name a story for a reader: by the words that most of its titles share, else by its opening."""
     titles = [_LABEL.sub(".", entry.action) for entry in story.entries]
     name = find_shared_name(titles) if len(titles) > 2 else ""
     name = name if story.stems <= stems_of(name) or len(story.stems) < 2 else ""
     if len(stems_of(name)) < 2 and (story.label or len(titles[0].split()) > _TITLE_WORDS or not name):
-        topic = topic_of(thread) if thread else ""
-        name = f"“{topic or say(story.entries[0], story.label, most=_NAME_CHARACTERS)}”"
+        topic = topic_of(thread) if thread and not opening else ""
+        name = f"“{topic or say(opening or story.entries[0], story.label, most=_NAME_CHARACTERS)}”"
     return f"{name} ({story.label})" if name and story.label else name or story.label
 
 
@@ -234,10 +234,12 @@ def _tell(
     if not verdicts:
         return None
     (kind, said), *more = verdicts
+    # What came back is named by who reported it: the first of its entries may be work.
+    opening = _troubles(story)[0] if kind in ("relapse", "open") else None
     issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
     return make_insight(
         cluster,
-        f"{label if kind == 'course' else _name(story, thread)} {said}",
+        f"{label if kind == 'course' else _name(story, thread, opening)} {said}",
         *[f"It {text}." for other, text in more if other not in ("course", "theme")][:_MORE],
         _compare(thread, threads) if kind == "finished" and thread else "",
         f"{' → '.join(_tell_entry(entry, label) for entry in _choose_entries(cluster))}.",
@@ -356,6 +358,10 @@ def _end(thread: WorkThread | None) -> tuple[str, str] | None:
     """Return when something was done, and how long it took."""
     if thread is None or thread.done is None or thread.span < _LEAST_WAIT:
         return None
+    # What is said of it afterwards may be open.
+    after = [entry for entry in thread.entries if entry.seq > thread.done.seq]
+    if not all(any(report.sign == "ended" for report in read_reports(entry)) for entry in after):
+        return None
     done = quote_said(thread.done, thread.label)
     return "finished", f"took {count_cycles(thread.span)} and was done with {done}"
 
@@ -390,6 +396,11 @@ def _troubles(story: Story) -> list[Entry]:
         is_told = bool(signs) and "ended" not in signs
         is_seen = entry.type is EntryType.OBSERVATION if is_typed else is_told
         if entry.type is EntryType.DECISION or not is_seen or is_retold(entry):
+            continue
+        # Who names several numbers may speak of another one, and who has a word in common of another thing.
+        if len(entry.issues) + len(ticket_words(entry.action)) > 1 or (
+            not story.label and not (len(story.stems) > 1 and story.stems <= stems_of(entry.action))
+        ):
             continue
         is_trouble |= is_told
         if not found:

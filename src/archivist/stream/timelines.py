@@ -308,6 +308,11 @@ def _with_observed(
         for entry in seen
         if is_idle or (sign != "blocked" and entry.seq < worked and entry.id not in causes)
     ]
+    # What was first seen under a number is what it is about.
+    opening = next(entry for entry in entries if label in labels_of(entry))
+    is_report = opening.type is EntryType.OBSERVATION and opening.importance >= least
+    if is_report and opening.seq < first.seq and len(stems_of(opening.action) & stems_of(first.action)) > 1:
+        seen.append(opening)
     more = [group[0]._replace(entry=entry, said="", place=0, phrase="") for entry in seen]
     return sorted((*group, *more), key=lambda report: report.position)
 
@@ -439,7 +444,10 @@ def obstacle_insight(
     issues, description = timeline.issues, describe_obstacle(timeline)
     began, last = timeline.began or timeline.reports[0], cluster[-1]
     ended = f", open since cycle {began.entry.cycle}"
-    state = f"Open since cycle {began.entry.cycle}, last told as {quote_report(timeline.reports[-1])}."
+    seen = [e for e in entries if e.type is EntryType.OBSERVATION and {*issues} & {*e.issues}]
+    is_later = bool(seen) and seen[-1].seq > last.seq
+    told_as = quote_entry(seen[-1]) if is_later else quote_report(timeline.reports[-1])
+    state = f"Open since cycle {began.entry.cycle}, last told as {told_as}."
     state += _describe_silence(timeline, entries, others)
     if timeline.later is not None:
         ended, state = f"; then {quote_said(timeline.later)}", ""
@@ -451,7 +459,7 @@ def obstacle_insight(
     decision = _find_decision(timeline, entries) if is_strategic else None
     relapses = [report.entry for report in timeline.relapses[-1:]]
     victims = _find_victims(timeline)
-    known = (*cluster, began.entry, *relapses, *(each for each in (end and end.entry, timeline.later, decision) if each))
+    known = (*cluster, began.entry, *relapses, *seen[-1:], *(each for each in (end and end.entry, timeline.later, decision) if each))
     told = {entry.id for entry in known}
     tried = [entry for entry in _find_tried(timeline, entries) if entry.id not in told][-_SHOWN_TRIED:]
     solved = (end.entry, *reversed(tried)) if end is not None else ()
