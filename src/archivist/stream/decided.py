@@ -28,7 +28,7 @@ _MOST_STATED = 3
 _MOST_DECIDED = 2
 _COMPARED_DECISIONS = 20
 _SHOWN = 3
-_SHARED_BY = 2
+_SHARED_BY, _LEAST_WORD = 2, 4
 # A lone decision is told where hardly anything else in the stream weighs as much.
 _WEIGHTIEST, _FEW_WEIGHTY = 9, 3
 # Of a lesson that an entry does not name as one, but that its cause shows.
@@ -116,7 +116,7 @@ def decision_insights(entries: Sequence[Entry], new: Set[str], told: Collection[
     # Each is compared with each: 20 take about 30 ms.
     made = [entry for entry in entries if entry.type is EntryType.DECISION][-_COMPARED_DECISIONS:]
     # What three decisions speak of is what all are about.
-    counts = Counter(stem for entry in made for stem in stems_of(_LABEL.sub(" ", entry.action)))
+    counts = Counter(stem for entry in made for stem in _telling_stems(entry))
     common = {stem for stem, count in counts.items() if count > _SHARED_BY}
     themes: list[list[Entry]] = []
     for entry in made:
@@ -162,12 +162,18 @@ def _have_one_object(earlier: Entry, later: Entry, common: Collection[str]) -> b
 
     They share a number and a word, the words before a colon, three words, or two that are not common.
     """
-    shared = stems_of(_LABEL.sub(" ", earlier.action)) & stems_of(_LABEL.sub(" ", later.action))
+    shared = _telling_stems(earlier) & _telling_stems(later)
     if {*labels_of(earlier)} & {*labels_of(later)}:
         return bool(shared)
     topics = [entry.action.partition(": ") for entry in (earlier, later)]
     is_topic = bool(topics[0][1]) and topics[0][0] == topics[1][0]
-    return is_topic or len(shared) > 2 or len({*shared} - {*common}) > 1
+    return is_topic or len(shared) > 2 or len(shared - {*common}) > 1
+
+
+def _telling_stems(entry: Entry) -> frozenset[str]:
+    """Return what a decision is about: in any language its small words are short."""
+    words = _LABEL.sub(" ", entry.action).split()
+    return stems_of(" ".join(word for word in words if len(word) >= _LEAST_WORD or word.isupper()))
 
 
 def _is_new_goal(entry: Entry) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence, Set
-from itertools import combinations
+from itertools import combinations, zip_longest
 from statistics import median
 from typing import NamedTuple
 
@@ -391,7 +391,9 @@ def _troubles(story: Story) -> list[Entry]:
     last_work = max((e.seq for e in story.entries if e.type is not EntryType.OBSERVATION), default=0)
     # Where nothing is marked as observed, actions tell of trouble too.
     is_typed = any(entry.type is EntryType.OBSERVATION for entry in story.entries)
-    for entry in story.entries:
+    for before, entry, following in zip_longest(
+        [None, *story.entries[:-1]], story.entries, story.entries[1:]
+    ):
         signs = {report.sign for report in read_reports(entry)}
         is_told = bool(signs) and "ended" not in signs
         is_seen = entry.type is EntryType.OBSERVATION if is_typed else is_told
@@ -410,7 +412,7 @@ def _troubles(story: Story) -> list[Entry]:
             (_are_same(entry, found) or (story.label and len(stems_of(entry.action)) < _LEAST_ENTRIES))
             and not (is_read and "ended" in signs)
             and "blocked" not in signs
-            and ("trouble" in signs or entry.importance + 1 >= min(each.importance for each in found))
+            and ("trouble" in signs or not _is_result(entry, found, before, following))
             # What is seen after the last work is trouble again if it counts as much as before.
             and (entry.seq < last_work or is_told or _is_as_weighty(entry, found, weights))
             and not any(STATED.search(text) for text in split_sentences(entry))
@@ -420,6 +422,20 @@ def _troubles(story: Story) -> list[Entry]:
     answers = [e for e in story.entries if e.type is EntryType.ACTION and found and e.seq > found[0].seq]
     is_trouble |= len(cycles_of(found)) >= _LEAST_ENTRIES and len(cycles_of(answers)) > 1
     return found if is_trouble else []
+
+
+def _is_result(entry: Entry, reports: Sequence[Entry], before: Entry | None, following: Entry | None) -> bool:
+    """Say whether an observation is how it got better: it weighs less than the reports.
+
+    Where it weighs a little less, it must stand right behind work that nobody went on with.
+    """
+    least = min(each.importance for each in reports)
+    if entry.importance + 1 != least:
+        return entry.importance < least
+    title = stems_of(_LABEL.sub(" ", entry.action))
+    is_answer = before is not None and before.type is EntryType.ACTION
+    is_left = following is None or following.type is not EntryType.ACTION
+    return is_answer and is_left and all(len(title & stems_of(each.action)) < 2 for each in reports)
 
 
 def _is_as_weighty(entry: Entry, others: Sequence[Entry], weights: Collection[int]) -> bool:

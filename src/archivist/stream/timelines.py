@@ -75,9 +75,9 @@ class Timeline(NamedTuple):
     """One obstacle over time: its reports, its words, and how it stands.
 
     `issues` has the number of what blocks, else of what is blocked. `end` is the report that ends it; where
-    there is none, `later` is an entry about it of which nobody can say whether it does. `began` is the first report of the same thing, also as mere trouble;
-    `relapses` are the ends after which it came back. `stems` are the words of its reports' sentences, each
-    with the share of the reports that have it.
+    there is none, `later` is an entry about it that may or may not. `began` is the first report of the same
+    thing, also as mere trouble; `relapses` are the ends after which it came back. `stems` are the words of
+    its reports' sentences, each with the share of the reports that have it.
     """
 
     reports: list[ObstacleReport]
@@ -197,8 +197,7 @@ def _read_all(entries: Sequence[Entry], roles: Collection[str]) -> list[Obstacle
     reports = [
         each
         for each in reports
-        if each.sign == "ended"
-        or not (is_retold(each.entry) or (is_typed and _is_title_of_work(each)))
+        if each.sign == "ended" or not (is_retold(each.entry) or (is_typed and _is_title_of_work(each)))
     ]
     others = {(each.entry.id, each.place) for each in reports if each.sign != "trouble"}
     troubled = {(each.entry.id, each.place) for each in reports if each.sign == "trouble"}
@@ -341,9 +340,7 @@ def _with_later_end(timeline: Timeline, entries: Sequence[Entry], roles: Collect
     later: list[Entry] = []
     for entry in entries:
         named = {*labels_of(entry)}
-        if entry.seq > last.seq and (
-            labels & named if labels else len(stems & stems_of(entry.action)) > 1
-        ):
+        if entry.seq > last.seq and (labels & named if labels else len(stems & stems_of(entry.action)) > 1):
             later.append(entry)
             # What is seen of the pull request is seen of its issue.
             labels |= {label for label in named if label.startswith("PR ")} if labels else set()
@@ -459,7 +456,13 @@ def obstacle_insight(
     decision = _find_decision(timeline, entries) if is_strategic else None
     relapses = [report.entry for report in timeline.relapses[-1:]]
     victims = _find_victims(timeline)
-    known = (*cluster, began.entry, *relapses, *seen[-1:], *(each for each in (end and end.entry, timeline.later, decision) if each))
+    known = (
+        *cluster,
+        began.entry,
+        *relapses,
+        *seen[-1:],
+        *(each for each in (end and end.entry, timeline.later, decision) if each),
+    )
     told = {entry.id for entry in known}
     tried = [entry for entry in _find_tried(timeline, entries) if entry.id not in told][-_SHOWN_TRIED:]
     solved = (end.entry, *reversed(tried)) if end is not None else ()
