@@ -109,7 +109,7 @@ ENDS = (
     ("Blocked by #84", "#84 is fixed and closed", "ended"),
     ("Blocked by #84", "Everybody is unblocked", "ended"),
     ("Blocked by #84", "PR #9 closes #84", "ended"),
-    ("Blocked by #84", "Worked on #84, one test passes", "perhaps"),
+    ("Blocked by #84", "Worked on #84, one test passes", "open"),
     ("Blocked by #84", "No blockers today", "perhaps"),
     ("Blocked by #84", "#84 is not fixed yet", "open"),
     ("Blocked by #84", "#84 should be closed tomorrow", "open"),
@@ -270,4 +270,4 @@ def _label(found: list[Insight]) -> str:
 
 def _state(found: list[Insight]) -> str:
     action = next((each.action for each in found if "blocker" in each.tags), "")
-    return "ended" if ", ended" in action else "perhaps" if "perhaps over" in action else "open"
+    return "ended" if ", ended" in action else "perhaps" if "; then" in action else "open"

@@ -117,3 +117,42 @@ def test_more_readings_never_lose_a_figure_and_a_later_reflection_tells_it_again
         earlier, newest = entries[: 2 * count - 2], entries[2 * count - 2 :]
         again = insights(newest, earlier=earlier, told_before=frozenset(entry.id for entry in earlier))
         assert any(last in each.action for each in again)
+
+
+@pytest.mark.req("C7")
+def test_of_a_figure_that_turned_the_last_stretch_is_told() -> None:
+    said = ("Leak rate 310 ml", "Leak rate 140 ml", "Leak rate 72 ml", "Leak rate 118 ml with the new valve")
+    (told,) = _told(_observed(*said))
+    assert (
+        "Leak rate rose from 72 ml to 118 ml between cycles 3 and 4, after 310 ml in cycle 1" in told.action
+    )
+    # Counts of what went wrong go to and fro.
+    lost = ("Ferry lost 12 crates", "Ferry lost 9 crates", "Ferry lost 15 crates", "Ferry lost 22 crates")
+    assert _told(_observed(*lost)) == []
+
+
+@pytest.mark.req("C7")
+def test_half_of_the_readings_may_stand_in_actions_and_what_work_is_said_to_give_is_no_reading() -> None:
+    lines = """
+    1|ops|a|5|New pump for a tenth of the guests, t95 41 ms
+    4|ops|o|5|t95 47 ms
+    6|ops|a|5|New pump for all, t95 66 ms
+    9|ops|o|5|t95 88 ms, limit is 100
+    10|dev|a|5|Smaller pump, t95 50 ms on paper
+    """
+    (told,) = _told(lines)
+    assert "T95 rose from 41 ms to 88 ms between cycles 1 and 9" in told.action
+    assert "Since then: “Smaller pump, t95 50 ms on paper” (cycle 10, dev)." in told.content
+
+
+@pytest.mark.req("C7")
+def test_work_under_the_number_of_a_figure_is_action() -> None:
+    lines = """
+    1|ops|o|5|Schleuse: 48 min bei 500 Booten, HK-9
+    3|dev|a|5|HK-9 Tore geschmiert
+    5|ops|o|5|HK-9 Schleuse: 31 min
+    9|ops|o|5|HK-9 Schleuse: 16 min
+    """
+    (told,) = _told(lines)
+    assert "Schleuse fell from 48 min to 16 min" in told.action
+    assert "No action" not in told.content

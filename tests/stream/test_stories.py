@@ -206,3 +206,94 @@ def test_a_newer_figure_replaces_its_own_line_in_core_memory_and_no_other(bank: 
     first, second = sorted(bank.core.view().lessons.splitlines())
     assert "Hall heating rose from 12 EUR to 19 EUR" in first
     assert "Pond level rose from 61 cm to 90 cm" in second
+
+
+@pytest.mark.req("C7")
+def test_a_third_report_or_a_decision_to_live_with_it_is_no_end() -> None:
+    lines = """
+    1|qa|o|7|Gate fails to open for trucks, #3
+    2|dev|a|5|Gate motor oiled, #3
+    4|qa|o|7|Gate fails to open for 4 of 10 trucks, #3
+    5|dev|a|5|Gate hinge changed, #3
+    7|qa|o|7|Gate fails to open for 1 of 20 trucks, #3
+    8|pm|d|6|We open the yard with the gate as it is, #3
+    """
+    (told,) = _told(lines, "trouble")
+    assert told.action.endswith("in 3 cycles, open since cycle 1")
+    lines = """
+    1|qa|o|7|Winch motor fails in the rain, #4
+    3|dev|a|5|Winch motor wrapped in foil, #4, PR #8
+    4|dev|a|5|Foil for the anchor lamp, #5, PR #9
+    6|qa|o|7|Winch motor fails in the fog, #4
+    7|qa|o|7|Winch motor fails at dawn, #4
+    8|dev|a|5|Winch motor moved below deck, #4, PR #10
+    9|qa|o|4|Twelve of twelve days dry since PR #10
+    """
+    (told,) = _told(lines, "trouble")
+    assert told.action.endswith("in 3 cycles, ended in cycle 9")
+    assert "anchor lamp" not in told.content
+
+
+@pytest.mark.req("C7")
+def test_trouble_is_what_was_seen_and_not_what_was_built_against_it() -> None:
+    lines = """
+    1|qa|o|6|Speaking clock: wrong hours of the tower are not announced
+    2|dev|a|5|Speaking clock: second bell for errors
+    3|qa|o|5|Speaking clock: bell announces errors, small bell rings twice
+    4|dev|a|4|Speaking clock: took out the small bell
+    5|qa|o|4|Speaking clock: fine in both towers
+    """
+    assert _told(lines, "trouble") == []
+
+
+@pytest.mark.req("C7")
+def test_what_came_back_is_named_by_its_report_and_counts_no_other_number() -> None:
+    lines = """
+    1|qa|o|6|Sans grue, pas de quai, HB-4 bloque HB-5
+    2|dev|a|4|HB-5 quai dessiné avec une maquette
+    4|qa|o|6|HB-5 le quai est trop court de deux mètres
+    5|dev|a|5|HB-5 quai rallongé
+    6|qa|o|5|HB-5 trois bateaux à quai
+    """
+    assert _told(lines, "relapse") == []
+    lines += "    7|qa|o|6|HB-5 le quai est trop court pour le ferry\n    8|dev|a|5|HB-5 ponton ajouté\n"
+    (told,) = _told(lines, "relapse")
+    assert "“HB-5 le quai est trop court de deux mètres” (HB-5) was reported in cycles 4, 7" in told.action
+
+
+@pytest.mark.req("C7")
+def test_one_word_in_common_joins_no_reports() -> None:
+    lines = """
+    1|dev|a|5|Liste der Boote mit Karte
+    3|qa|o|6|Boote fahren durch das Schutzgebiet
+    4|dev|a|5|Schutzgebiet gesperrt, Boote gewarnt
+    6|qa|o|6|Namen der Boote auf Fotos lesbar
+    7|dev|a|5|Fotos der Boote werden gelöscht
+    9|qa|o|6|Alte Boote noch im Archiv sichtbar
+    """
+    assert [each for each in _told(lines) if {"open", "relapse"} & {*each.tags}] == []
+
+
+@pytest.mark.req("C7")
+def test_a_decision_replaces_the_one_on_its_object_and_not_the_one_with_common_words() -> None:
+    lines = """
+    1|pm|d|5|Probelauf mit einer Fähre im Oktober
+    3|pm|d|5|Fahrkarten auf Papier abgeschafft, nur noch Handy
+    6|pm|d|5|Probelauf auf November verschoben, eine Fähre fehlt
+    9|pm|d|5|Fahrkarten auf Papier doch wieder da, die größte Fähre will sie für den Probelauf
+    """
+    (told,) = [each for each in _told(lines, "decisions") if "doch wieder" in each.action]
+    assert told.action.endswith("; before: “Fahrkarten auf Papier abgeschafft, nur noch Handy” (cycle 3)")
+    assert "Oktober" not in told.content
+    assert "November" not in told.content
+
+
+@pytest.mark.req("C7")
+def test_what_is_named_again_after_its_end_is_not_called_done() -> None:
+    lines = """
+    1|qa|o|5|Bell tower sways, #6
+    3|dev|a|5|Beams measured, #6
+    6|dev|a|5|Fixed #6 with steel ropes
+    """
+    assert _told(lines, "finished")
+    assert _told(f"{lines}    9|pm|o|5|Photos of #6 wanted by the insurance, second letter", "finished") == []

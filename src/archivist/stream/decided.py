@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence, Set
 from typing import NamedTuple
 
@@ -27,15 +28,11 @@ _MOST_STATED = 3
 _MOST_DECIDED = 2
 _COMPARED_DECISIONS = 20
 _SHOWN = 3
+_SHARED_BY, _LEAST_WORD = 2, 4
 # A lone decision is told where hardly anything else in the stream weighs as much.
 _WEIGHTIEST, _FEW_WEIGHTY = 9, 3
 # Of a lesson that an entry does not name as one, but that its cause shows.
 _LEAST_MENDED = 7
-_INSTEAD = re.compile(
-    r"\b(?:instead|no longer|not any ?more|moves? to|without|replace[sd]?|dropped|drops|remove[sd]|reverted"
-    r"|lifted|abandon(?:s|ed)|superseded?|withdrawn|obsolete|is gone|goal changes|changed to)\b",
-    re.IGNORECASE,
-)
 _GOAL = re.compile(r"\b(?:goals?|objective|mission)\b", re.IGNORECASE)
 _CHANGED = re.compile(r"\b(?:chang(?:e[sd]?|ing)|new|instead|now|no longer|pivot\w*)\b", re.IGNORECASE)
 # Somebody made something work that did not.
@@ -118,18 +115,21 @@ def decision_insights(entries: Sequence[Entry], new: Set[str], told: Collection[
     """
     # Each is compared with each: 20 take about 30 ms.
     made = [entry for entry in entries if entry.type is EntryType.DECISION][-_COMPARED_DECISIONS:]
+    # What three decisions speak of is what all are about.
+    counts = Counter(stem for entry in made for stem in _telling_stems(entry))
+    common = {stem for stem, count in counts.items() if count > _SHARED_BY}
     themes: list[list[Entry]] = []
     for entry in made:
         labels = {*labels_of(entry)}
         same = (theme for theme in themes if any(labels & {*labels_of(each)} for each in theme))
-        near = (theme for theme in themes if any(_is_same_subject(entry, each) for each in theme))
+        near = (theme for theme in themes if any(_is_same_subject(entry, each, common) for each in theme))
         home = next(same, None) or next(near, None)
         if home is None:
             themes.append(home := [])
         home.append(entry)
     found = []
     for theme in themes:
-        insight = _theme_insight(theme, entries)
+        insight = _theme_insight(theme, entries, common)
         is_new = any(each.id in new for each in theme)
         is_followed = insight is not None and not new.isdisjoint(insight.quoted)
         if insight is not None and (is_new or (is_followed and not any(each.id in told for each in theme))):
@@ -137,12 +137,10 @@ def decision_insights(entries: Sequence[Entry], new: Set[str], told: Collection[
     return sorted(found, key=lambda insight: (-insight.importance, -len(insight.evidence)))[:_MOST_DECIDED]
 
 
-def _is_same_subject(later: Entry, earlier: Entry) -> bool:
-    if _is_replaced(earlier, later):
-        return True
+def _is_same_subject(later: Entry, earlier: Entry, common: Collection[str]) -> bool:
     if _GOAL.search(later.action) and _GOAL.search(earlier.action):
         return True
-    return are_alike_enough(*(stems_of(_LABEL.sub(" ", each.action)) for each in (later, earlier)))
+    return _is_replaced(earlier, later) or _have_one_object(earlier, later, common)
 
 
 def are_alike_enough(one: Collection[str], other: Collection[str]) -> bool:
@@ -156,16 +154,26 @@ def _is_replaced(earlier: Entry, later: Entry) -> bool:
     said = Statement("", earlier.action), Statement("", later.action)
     if compare(*said, 1.0).likeness is Likeness.CONFLICT:
         return True
-    if _is_new_goal(later) and _GOAL.search(earlier.action):
-        return True
-    is_alike = are_alike_enough(words_of(earlier.action), words_of(later.action))
-    return is_alike and _INSTEAD.search(later.action) is not None
+    return _is_new_goal(later) and _GOAL.search(earlier.action) is not None
 
 
-def _have_one_object(earlier: Entry, later: Entry) -> bool:
-    """Say whether two decisions of one theme are about the same thing: then the later one holds."""
-    shared = stems_of(_LABEL.sub(" ", earlier.action)) & stems_of(_LABEL.sub(" ", later.action))
-    return len(shared) > (0 if {*labels_of(earlier)} & {*labels_of(later)} else 1)
+def _have_one_object(earlier: Entry, later: Entry, common: Collection[str]) -> bool:
+    """Say whether two decisions are about the same thing: then the later one holds.
+
+    They share a number and a word, the words before a colon, three words, or two that are not common.
+    """
+    shared = _telling_stems(earlier) & _telling_stems(later)
+    if {*labels_of(earlier)} & {*labels_of(later)}:
+        return bool(shared)
+    topics = [entry.action.partition(": ") for entry in (earlier, later)]
+    is_topic = bool(topics[0][1]) and topics[0][0] == topics[1][0]
+    return is_topic or len(shared) > 2 or len(shared - {*common}) > 1
+
+
+def _telling_stems(entry: Entry) -> frozenset[str]:
+    """Return what a decision is about: in any language its small words are short."""
+    words = _LABEL.sub(" ", entry.action).split()
+    return stems_of(" ".join(word for word in words if len(word) >= _LEAST_WORD or word.isupper()))
 
 
 def _is_new_goal(entry: Entry) -> bool:
@@ -173,14 +181,16 @@ def _is_new_goal(entry: Entry) -> bool:
     return goal is not None and _CHANGED.search(entry.action[: goal.end() + 20]) is not None
 
 
-def _theme_insight(theme: Sequence[Entry], entries: Sequence[Entry]) -> Insight | None:
+def _theme_insight(
+    theme: Sequence[Entry], entries: Sequence[Entry], common: Collection[str]
+) -> Insight | None:
     """Return the decisions of one theme; None for a lone one that nothing led to and nothing followed."""
     last = theme[-1]
     pairs = ((earlier, later) for at, later in enumerate(theme) for earlier in theme[:at])
     replaced = {
         earlier.id: later
         for earlier, later in pairs
-        if _is_replaced(earlier, later) or _have_one_object(earlier, later)
+        if _is_replaced(earlier, later) or _have_one_object(earlier, later, common)
     }
     for entry in theme:
         undone = (each for each in entries if each.seq > entry.seq and each not in theme)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from archivist.recall.keywords import STOP_WORDS
 from archivist.records import Entry, EntryType
 from archivist.stream.complaints import is_retold
-from archivist.stream.insight_text import Insight, labels_of, make_insight, quote_text
+from archivist.stream.insight_text import Insight, labels_of, make_insight, quote_entry, quote_text
 from archivist.stream.timelines import stems_of
 
 _LEAST_READINGS = 3
@@ -24,6 +24,8 @@ _LEAST_CHANGE, _LEAST_MINUTES = 0.1, 20
 # One thing seldom changes more from one report to the next.
 _MOST_STEP = 5
 _SAME_WHOLE = 1.5
+# A figure turned where it went back by this share of the larger value; few readings only go to and fro.
+_LEAST_TURN, _LEAST_TURNING = 0.2, 4
 _SHOWN = 6
 _MOST_FIGURES = 3
 _MOST_AROUND = 4
@@ -111,47 +113,74 @@ def _prefer_observed(readings: list[Reading], *, is_typed: bool) -> list[Reading
     seen = [each for each in readings if each.entry.type is EntryType.OBSERVATION]
     if len({each.entry.cycle for each in seen}) >= _LEAST_READINGS:
         return seen
-    return readings if not is_typed or 2 * len(seen) >= len(readings) else []
+    if not is_typed:
+        return readings
+    # What somebody's work is said to give counts once it is observed.
+    known = readings[: readings.index(seen[-1]) + 1] if seen else []
+    return known if 2 * len(seen) >= len(known) else []
+
+
+def _find_turn(series: Sequence[Reading]) -> int:
+    """Return where the last stretch of a series begins, if it rose and then fell once, or fell and rose."""
+    values = [reading.value for reading in series]
+    steps = [later > earlier for earlier, later in pairwise(values) if later != earlier]
+    is_single = sum(a is not b for a, b in pairwise(steps)) == 1
+    if len(series) < _LEAST_TURNING or not is_single or not _is_measure(series[0].unit):
+        return 0
+    at = values.index(max(values) if steps[0] else min(values))
+    least = _LEAST_MINUTES if series[0].unit == _CLOCK else _LEAST_TURN * max(values[at], values[-1])
+    return at if abs(values[-1] - values[at]) >= least else 0
 
 
 def _is_steady(series: Sequence[Reading]) -> bool:
     if len({reading.entry.cycle for reading in series}) < _LEAST_READINGS:
         return False
-    steps = [later.value - earlier.value for earlier, later in pairwise(series)]
-    net, most = series[-1].value - series[0].value, max(reading.value for reading in series)
+    stretch = series[_find_turn(series) :]
+    steps = [later.value - earlier.value for earlier, later in pairwise(stretch)]
+    net, most = stretch[-1].value - stretch[0].value, max(reading.value for reading in stretch)
     least = _LEAST_MINUTES if series[0].unit == _CLOCK else _LEAST_CHANGE * most
     # Sprint 1, sprint 2, sprint 3: the number is a name.
     is_count = set(steps) == {1} and len(series[0].unit) > 1
     is_jump = any(max(a.value, b.value) > _MOST_STEP * min(a.value, b.value) for a, b in pairwise(series))
     is_other = any(max(a.whole, b.whole) > _SAME_WHOLE * min(a.whole, b.whole) for a, b in pairwise(series))
     along = sum(step * net > 0 for step in steps)
-    # How many of something went wrong each time is no measure, unless it only grows.
-    unit = series[0].unit
-    is_measure = unit in ("of", "%", "", _CLOCK) or len(unit) < 4 or not unit.isalpha()
-    is_along = along * 3 >= 2 * len(steps) if is_measure else along == len(steps)
+    is_along = along * 3 >= 2 * len(steps) if _is_measure(series[0].unit) else along == len(steps)
     return abs(net) >= least > 0 and is_along and not (is_count or is_jump or is_other)
 
 
+def _is_measure(unit: str) -> bool:
+    """Say whether a unit measures: how many of something went wrong each time is no measure."""
+    return unit in ("of", "%", "", _CLOCK) or len(unit) < 4 or not unit.isalpha()
+
+
 def _tell_series(name: str, series: Sequence[Reading], entries: Sequence[Entry]) -> Insight:
-    first, last = series[0], series[-1]
+    turn = _find_turn(series)
+    first, last = series[turn], series[-1]
     verb = "moved" if first.unit == _CLOCK else "rose" if last.value > first.value else "fell"
-    values = " → ".join(reading.written for reading in (first, *series[1:][-_SHOWN:]))
+    before = f", after {series[0].written} in cycle {series[0].entry.cycle}" if turn else ""
+    values = " → ".join(reading.written for reading in (series[0], *series[1:][-_SHOWN:]))
     values += f" {last.unit}" if last.unit.isalpha() and last.unit not in last.written.lower() else ""
     stems = stems_of(name)
     between = [entry for entry in entries if first.entry.seq < entry.seq]
-    is_typed = any(entry.type is EntryType.OBSERVATION for entry in entries)
-    acted = any(
-        entry.type is not EntryType.OBSERVATION and stems & stems_of(f"{entry.action} {entry.content}")
-        for entry in between
-    )
+    is_typed = {entry.type for entry in entries} >= {EntryType.ACTION, EntryType.OBSERVATION}
     cluster = [reading.entry for reading in series]
     labels = frozenset.intersection(*(frozenset(labels_of(entry)) for entry in cluster))
+    named = {label for entry in cluster for label in labels_of(entry)}
+    acted = [
+        entry
+        for entry in between
+        if entry.type is not EntryType.OBSERVATION
+        and (stems & stems_of(f"{entry.action} {entry.content}") or named & {*labels_of(entry)})
+    ]
+    since = [entry for entry in acted if is_typed and entry.seq > last.entry.seq][-1:]
     return make_insight(
         cluster,
         f"{name} {verb} from {first.written} to {last.written} between cycles {first.entry.cycle} and"
-        f" {last.entry.cycle} ({values})",
+        f" {last.entry.cycle}{before} ({values})",
         f"{' → '.join(f'cycle {entry.cycle}: {quote_text(entry.action)}' for entry in cluster)}.",
         "No action or decision since the first of them names it." if is_typed and not acted else "",
+        *(f"Since then: {quote_entry(entry)}." for entry in since),
+        quoted=since,
         tags=("trend",),
         importance=10,
         about=labels,

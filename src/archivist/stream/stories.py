@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence, Set
-from itertools import combinations
+from itertools import combinations, zip_longest
 from statistics import median
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ from archivist.stream.insight_text import (
     say,
     unique_entries,
 )
-from archivist.stream.obstacles import read_reports, read_waits, split_sentences
+from archivist.stream.obstacles import read_reports, read_waits, split_sentences, ticket_words
 from archivist.stream.threads import WorkThread, read_threads, topic_of
 from archivist.stream.timelines import stems_of
 
@@ -167,14 +167,14 @@ def _answers(entry: Entry, cluster: Sequence[Entry], words: _Words) -> bool:
     return entry.type is EntryType.ACTION and words.share_titles(entry, seen)
 
 
-def _name(story: Story, thread: WorkThread | None) -> str:
+def _name(story: Story, thread: WorkThread | None, opening: Entry | None) -> str:
     """Name a story for a reader: by the words that most of its titles share, else by its opening."""
     titles = [_LABEL.sub(".", entry.action) for entry in story.entries]
     name = find_shared_name(titles) if len(titles) > 2 else ""
     name = name if story.stems <= stems_of(name) or len(story.stems) < 2 else ""
     if len(stems_of(name)) < 2 and (story.label or len(titles[0].split()) > _TITLE_WORDS or not name):
-        topic = topic_of(thread) if thread else ""
-        name = f"“{topic or say(story.entries[0], story.label, most=_NAME_CHARACTERS)}”"
+        topic = topic_of(thread) if thread and not opening else ""
+        name = f"“{topic or say(opening or story.entries[0], story.label, most=_NAME_CHARACTERS)}”"
     return f"{name} ({story.label})" if name and story.label else name or story.label
 
 
@@ -234,10 +234,12 @@ def _tell(
     if not verdicts:
         return None
     (kind, said), *more = verdicts
+    # What came back is named by who reported it: the first of its entries may be work.
+    opening = _troubles(story)[0] if kind in ("relapse", "open") else None
     issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
     return make_insight(
         cluster,
-        f"{label if kind == 'course' else _name(story, thread)} {said}",
+        f"{label if kind == 'course' else _name(story, thread, opening)} {said}",
         *[f"It {text}." for other, text in more if other not in ("course", "theme")][:_MORE],
         _compare(thread, threads) if kind == "finished" and thread else "",
         f"{' → '.join(_tell_entry(entry, label) for entry in _choose_entries(cluster))}.",
@@ -356,6 +358,10 @@ def _end(thread: WorkThread | None) -> tuple[str, str] | None:
     """Return when something was done, and how long it took."""
     if thread is None or thread.done is None or thread.span < _LEAST_WAIT:
         return None
+    # What is said of it afterwards may be open.
+    after = [entry for entry in thread.entries if entry.seq > thread.done.seq]
+    if not all(any(report.sign == "ended" for report in read_reports(entry)) for entry in after):
+        return None
     done = quote_said(thread.done, thread.label)
     return "finished", f"took {count_cycles(thread.span)} and was done with {done}"
 
@@ -385,11 +391,18 @@ def _troubles(story: Story) -> list[Entry]:
     last_work = max((e.seq for e in story.entries if e.type is not EntryType.OBSERVATION), default=0)
     # Where nothing is marked as observed, actions tell of trouble too.
     is_typed = any(entry.type is EntryType.OBSERVATION for entry in story.entries)
-    for entry in story.entries:
+    for before, entry, following in zip_longest(
+        [None, *story.entries[:-1]], story.entries, story.entries[1:]
+    ):
         signs = {report.sign for report in read_reports(entry)}
         is_told = bool(signs) and "ended" not in signs
         is_seen = entry.type is EntryType.OBSERVATION if is_typed else is_told
         if entry.type is EntryType.DECISION or not is_seen or is_retold(entry):
+            continue
+        # Who names several numbers may speak of another one, and who has a word in common of another thing.
+        if len(entry.issues) + len(ticket_words(entry.action)) > 1 or (
+            not story.label and not (len(story.stems) > 1 and story.stems <= stems_of(entry.action))
+        ):
             continue
         is_trouble |= is_told
         if not found:
@@ -399,7 +412,7 @@ def _troubles(story: Story) -> list[Entry]:
             (_are_same(entry, found) or (story.label and len(stems_of(entry.action)) < _LEAST_ENTRIES))
             and not (is_read and "ended" in signs)
             and "blocked" not in signs
-            and ("trouble" in signs or entry.importance + 1 >= min(each.importance for each in found))
+            and ("trouble" in signs or not _is_result(entry, found, before, following))
             # What is seen after the last work is trouble again if it counts as much as before.
             and (entry.seq < last_work or is_told or _is_as_weighty(entry, found, weights))
             and not any(STATED.search(text) for text in split_sentences(entry))
@@ -409,6 +422,20 @@ def _troubles(story: Story) -> list[Entry]:
     answers = [e for e in story.entries if e.type is EntryType.ACTION and found and e.seq > found[0].seq]
     is_trouble |= len(cycles_of(found)) >= _LEAST_ENTRIES and len(cycles_of(answers)) > 1
     return found if is_trouble else []
+
+
+def _is_result(entry: Entry, reports: Sequence[Entry], before: Entry | None, following: Entry | None) -> bool:
+    """Say whether an observation is how it got better: it weighs less than the reports.
+
+    Where it weighs a little less, it must stand right behind work that nobody went on with.
+    """
+    least = min(each.importance for each in reports)
+    if entry.importance + 1 != least:
+        return entry.importance < least
+    title = stems_of(_LABEL.sub(" ", entry.action))
+    is_answer = before is not None and before.type is EntryType.ACTION
+    is_left = following is None or following.type is not EntryType.ACTION
+    return is_answer and is_left and all(len(title & stems_of(each.action)) < 2 for each in reports)
 
 
 def _is_as_weighty(entry: Entry, others: Sequence[Entry], weights: Collection[int]) -> bool:

@@ -212,7 +212,7 @@ def _describe_left(
         and not _says_end(each.entries[-1])
     ]  # fmt: skip
     left.sort(key=lambda each: -len(each.entries))
-    unsolved = [each for each in obstacles if not each.is_over][:_SHOWN]
+    unsolved = [each for each in obstacles if each.end is None][:_SHOWN]
     named = [f"{each.label} ({topic_of(each) or 'no subject named'})" for each in left[:_SHOWN]]
     named += [describe_obstacle(each) for each in unsolved]
     quoted = [each.entries[-1] for each in left[:_SHOWN]] + [each.reports[-1].entry for each in unsolved]

@@ -23,6 +23,7 @@ from archivist.stream.insight_text import (
     name_related,
     quote_entry,
     quote_report,
+    quote_said,
     quote_text,
     roles_of,
     shorten,
@@ -74,16 +75,16 @@ class Timeline(NamedTuple):
     """One obstacle over time: its reports, its words, and how it stands.
 
     `issues` has the number of what blocks, else of what is blocked. `end` is the report that ends it; where
-    it is not `is_over`, it may do so. `began` is the first report of the same thing, also as mere trouble;
-    `relapses` are the ends after which it came back. `stems` are the words of its reports' sentences, each
-    with the share of the reports that have it.
+    there is none, `later` is an entry about it that may or may not. `began` is the first report of the same
+    thing, also as mere trouble; `relapses` are the ends after which it came back. `stems` are the words of
+    its reports' sentences, each with the share of the reports that have it.
     """
 
     reports: list[ObstacleReport]
     words: Words
     issues: tuple[int, ...]
     end: ObstacleReport | None = None
-    is_over: bool = False
+    later: Entry | None = None
     began: ObstacleReport | None = None
     relapses: tuple[ObstacleReport, ...] = ()
     stems: dict[str, float] = {}  # noqa: RUF012 - never changed
@@ -174,7 +175,8 @@ def find_obstacles(
         if len(each.cycles) >= _TROUBLED_CYCLES
         or (
             len(each.cycles) > 1
-            and (each.is_over or each.is_verbatim or _AGAIN.search(each.reports[-1].said))
+            and not each.later
+            and (each.end or each.is_verbatim or _AGAIN.search(each.reports[-1].said))
         )
     ]
     # Trouble with what blocks is no second obstacle.
@@ -190,13 +192,23 @@ def find_obstacles(
 def _read_all(entries: Sequence[Entry], roles: Collection[str]) -> list[ObstacleReport]:
     """Return all reports in their order; of a sentence that repeats a complaint, the complaint."""
     reports = [report for entry in entries for report in read_reports(entry, roles)]
-    reports = [each for each in reports if each.sign == "ended" or not is_retold(each.entry)]
+    # Where trouble is observed, the title of an action says what was done about it.
+    is_typed = {entry.type for entry in entries} >= {EntryType.ACTION, EntryType.OBSERVATION}
+    reports = [
+        each
+        for each in reports
+        if each.sign == "ended" or not (is_retold(each.entry) or (is_typed and _is_title_of_work(each)))
+    ]
     others = {(each.entry.id, each.place) for each in reports if each.sign != "trouble"}
     troubled = {(each.entry.id, each.place) for each in reports if each.sign == "trouble"}
     complaints = {(each.entry.id, each.place): each for each in read_complaints(entries, troubled)}
     complaints = {spot: each for spot, each in complaints.items() if spot not in others}
     reports = [each for each in reports if (each.entry.id, each.place) not in complaints]
     return sorted((*reports, *complaints.values()), key=lambda report: report.position)
+
+
+def _is_title_of_work(report: ObstacleReport) -> bool:
+    return report.sign == "trouble" and not report.place and report.entry.type is not EntryType.OBSERVATION
 
 
 class _RareWords:
@@ -246,6 +258,7 @@ def _stem(word: str) -> str:
 
 def _is_told_by(timeline: Timeline, new: Collection[str], known: Collection[str]) -> bool:
     ids = {report.entry.id for report in (*timeline.reports, *((timeline.end,) if timeline.end else ()))}
+    ids |= {timeline.later.id} if timeline.later else set()
     return not ids.isdisjoint(new) or not ids <= {*known}
 
 
@@ -294,6 +307,11 @@ def _with_observed(
         for entry in seen
         if is_idle or (sign != "blocked" and entry.seq < worked and entry.id not in causes)
     ]
+    # What was first seen under a number is what it is about.
+    opening = next(entry for entry in entries if label in labels_of(entry))
+    is_report = opening.type is EntryType.OBSERVATION and opening.importance >= least
+    if is_report and opening.seq < first.seq and len(stems_of(opening.action) & stems_of(first.action)) > 1:
+        seen.append(opening)
     more = [group[0]._replace(entry=entry, said="", place=0, phrase="") for entry in seen]
     return sorted((*group, *more), key=lambda report: report.position)
 
@@ -311,26 +329,30 @@ def _find_causes(entries: Sequence[Entry], labels: Collection[str]) -> list[Entr
 def _with_later_end(timeline: Timeline, entries: Sequence[Entry], roles: Collection[str]) -> Timeline:
     """Return a timeline that knows what was done and seen of the thing after its last report.
 
-    What was seen after work on it ends it; the work alone may.
+    What was seen after work on its number ends it. Other words about it, or work alone, leave it unclear.
     """
-    if timeline.is_over or timeline.is_blocker:
+    if timeline.end or timeline.is_blocker:
         return timeline
     last = timeline.reports[-1].entry
     counts = Counter(label for report in timeline.reports for label in {*labels_of(report.entry)})
     labels = {label for label, count in counts.items() if 2 * count > len(timeline.reports)}
     stems = {stem for stem, share in timeline.stems.items() if share >= 0.5}
-    later = [
-        entry
-        for entry in entries
-        if entry.seq > last.seq
-        and (labels & {*labels_of(entry)} if labels else len(stems & stems_of(entry.action)) > 1)
-    ]
+    later: list[Entry] = []
+    for entry in entries:
+        named = {*labels_of(entry)}
+        if entry.seq > last.seq and (labels & named if labels else len(stems & stems_of(entry.action)) > 1):
+            later.append(entry)
+            # What is seen of the pull request is seen of its issue.
+            labels |= {label for label in named if label.startswith("PR ")} if labels else set()
+    later = [entry for entry in later if entry.type is not EntryType.DECISION]
     if not later or any(report.sign != "ended" for report in read_reports(later[-1], roles)):
         return timeline
-    end = ObstacleReport("ended", later[-1], timeline.words, said=later[-1].action)
     is_seen = later[-1].type is EntryType.OBSERVATION
     is_worked = any(entry.type is EntryType.ACTION for entry in later[:-1])
-    return timeline._replace(end=end, is_over=is_seen and is_worked)
+    if not (labels and is_seen and is_worked):
+        return timeline._replace(later=later[-1])
+    end = ObstacleReport("ended", later[-1], timeline.words, said=later[-1].action)
+    return timeline._replace(end=end)
 
 
 def _is_same_obstacle(report: ObstacleReport, group: Sequence[ObstacleReport]) -> bool:
@@ -373,10 +395,9 @@ def _make_timeline(group: list[ObstacleReport], ends: Sequence[ObstacleReport]) 
             continue
         is_positive = not is_blocker and end.entry.id not in reporting and _turned_out_well(end, timeline)
         if _is_end(end, issues, words) or is_positive:
-            return timeline._replace(end=end, is_over=True)
-        is_of_role = end.reach == "role" and end.entry.role in roles
-        if timeline.end is None and (is_of_role or {*issues} & {*end.victims} or {*words} & {*end.words}):
-            timeline = timeline._replace(end=end)
+            return timeline._replace(end=end, later=None)
+        if end.reach == "role" and end.entry.role in roles:
+            timeline = timeline._replace(later=end.entry)
     return timeline
 
 
@@ -420,18 +441,28 @@ def obstacle_insight(
     issues, description = timeline.issues, describe_obstacle(timeline)
     began, last = timeline.began or timeline.reports[0], cluster[-1]
     ended = f", open since cycle {began.entry.cycle}"
-    state = f"Open since cycle {began.entry.cycle}, last told as {quote_report(timeline.reports[-1])}."
+    seen = [e for e in entries if e.type is EntryType.OBSERVATION and {*issues} & {*e.issues}]
+    is_later = bool(seen) and seen[-1].seq > last.seq
+    told_as = quote_entry(seen[-1]) if is_later else quote_report(timeline.reports[-1])
+    state = f"Open since cycle {began.entry.cycle}, last told as {told_as}."
     state += _describe_silence(timeline, entries, others)
+    if timeline.later is not None:
+        ended, state = f"; then {quote_said(timeline.later)}", ""
     if end is not None:
-        ended = f", {'ended in' if timeline.is_over else 'perhaps over since'} cycle {end.entry.cycle}"
-        state = f"{'What ended it' if timeline.is_over else 'What may have ended it'}: {quote_report(end)}."
+        ended, state = f", ended in cycle {end.entry.cycle}", f"What ended it: {quote_report(end)}."
     kind = "blocker" if timeline.is_blocker else "trouble"
     is_strategic = len(cycles) >= STRATEGIC_CYCLES
-    is_pressing = is_strategic and end is None
+    is_pressing = is_strategic and end is None and timeline.later is None
     decision = _find_decision(timeline, entries) if is_strategic else None
     relapses = [report.entry for report in timeline.relapses[-1:]]
     victims = _find_victims(timeline)
-    known = (*cluster, began.entry, *relapses, *(each for each in (end and end.entry, decision) if each))
+    known = (
+        *cluster,
+        began.entry,
+        *relapses,
+        *seen[-1:],
+        *(each for each in (end and end.entry, timeline.later, decision) if each),
+    )
     told = {entry.id for entry in known}
     tried = [entry for entry in _find_tried(timeline, entries) if entry.id not in told][-_SHOWN_TRIED:]
     solved = (end.entry, *reversed(tried)) if end is not None else ()
@@ -572,6 +603,8 @@ def _find_tried(timeline: Timeline, entries: Sequence[Entry]) -> list[Entry]:
         is_between = began.entry.seq < entry.seq and (end is None or entry.seq < end.entry.seq)
         named = [stem for stem in stems_of(entry.action) if timeline.stems.get(stem, 0) >= 0.5]
         is_alike = are_surely_alike(words_of(entry.action), timeline.words) or len(named) > 1
+        # What has a number of its own is about that.
+        is_alike &= not entry.issues or not timeline.issues
         # Who observes that nothing has happened has done nothing about it.
         is_work = (entry.type is not EntryType.OBSERVATION or is_untyped) and not _UNDONE.search(entry.action)
         is_named = bool({*timeline.issues} & {*entry.issues})
