@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Evidence is asked for in banks from this size on, of questions of so many words, so many of which an answer
 # needs: "what did we do yesterday" needs none, of two one alone decides, and of many only the rarest are
 # searched for.
-_LEAST_DOCUMENTS, LEAST_SAID, _LEAST_NEEDED, _MOST_NEEDED = 120, 4, 3, 20
+_LEAST_DOCUMENTS, LEAST_SAID, _LEAST_NEEDED, _MOST_NEEDED = 120, 4, 4, 20
 # Below this evidence a question is about something that the bank does not hold; by the vectors of the bundled
 # table, and by those of an encoder, with which 1.6 took .02 of the recall of shell commands.
 _LEAST_OF_TABLE, _LEAST_OF_ENCODER = 1.6, 1.5
