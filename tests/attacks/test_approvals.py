@@ -412,3 +412,31 @@ def test_the_list_shows_all_words_that_an_approval_lets_through(
         assert all(word in listed for word in words)
         assert "from a file" in told
         assert "99" not in told
+
+
+@pytest.mark.req("N10")
+def test_an_accepted_clone_takes_no_typed_lesson_out_of_the_users_name(
+    bank: Bank, archivist: Command, tmp_path: Path
+) -> None:
+    bank.lessons.add("Use pnpm, never npm")
+    folder = tmp_path / "team"
+    archivist("share", str(folder), cwd=bank.root)
+    (own,) = (folder / "lessons").glob("*.jsonl")
+    line = json.loads(own.read_text().splitlines()[0])
+    clone = "01M7S5AAAAAAAAAAAAAAAAAAAA"
+    sent = {**line, "tags": ["other"], "runs": [*line.get("runs", []), "r-1", "r-2"]}
+    (folder / "lessons" / f"{clone}.jsonl").write_text(json.dumps(sent) + "\n")
+    before = bank.lessons.get("m-001")
+    archivist("share", str(folder), "--trust", clone, cwd=bank.root)
+    assert bank.lessons.get("m-001") == before
+    assert "said by the user" in bank.brief(repo=before.repo or "x", fence=False).text
+
+
+@pytest.mark.req("F1")
+def test_a_merge_counts_no_run_that_only_an_agent_claims(bank: Bank) -> None:
+    bank.lessons.add("Close the log at the end")
+    told: Any = call(
+        bank.acting_as(MALLORY), "lesson_add", {"summary": "Flush what was written before the process exits"}
+    )
+    merged = bank.lessons.merge(["m-001", told["id"]])
+    assert merged.lesson.frequency == 1

@@ -194,6 +194,9 @@ _PLAIN_FOLDER = lazy_pattern(r"[\w./~@+ -]+")
 _LONGEST_COMMAND = 4000
 # How the clients' tools call the folder that a command is run in.
 _FOLDER_ARGUMENTS = ("workdir", "working_directory", "workingDirectory", "cwd", "directory", "dir_path")
+# A server's tools may call it anything: there another path, but that of a shell, is the folder.
+_OF_SERVER = lazy_pattern(r"(?i)mcp|__|[./:]")
+_PATH_ARGUMENT = lazy_pattern(r"(?:file://)?(?P<path>(?:/|~|\.\.?(?:/|\Z))[^\n]{0,400})\Z")
 # How they call the shell that a command is sent to.
 _SHELL_ARGUMENTS = ("sessionId", "shellId", "session_id", "shell_id", "terminalId", "terminal_id")
 _ONLY_SHELL = "terminal"
@@ -463,6 +466,8 @@ class Recorder:
             )
             for names in (_FOLDER_ARGUMENTS if is_command else (), _SHELL_ARGUMENTS)
         )
+        if is_command and not place and _OF_SERVER.search(call.tool):
+            place = _other_path(call, described.text)
         shell = shell or (_ONLY_SHELL if self.keeps_shell and is_command and self.folder else "")
         current = self._open_shells.get(shell, self.folder)
         folder = _resolve_folder(place, current) if place else current
@@ -510,6 +515,16 @@ def _with_outcome(event: Event, outcome: CallOutcome) -> Event:
 
 def _is_command(call: LoggedCall) -> bool:
     return not call.arguments.keys().isdisjoint(("command", "cmd", "script"))
+
+
+def _other_path(call: LoggedCall, command: str) -> str:
+    """Return the first argument of a call that is a path, but neither its command nor a shell; or nothing."""
+    others = [
+        value
+        for name, value in call.arguments.items()
+        if isinstance(value, str) and value != command and "shell" not in name.lower()
+    ]
+    return next((found["path"] for value in others if (found := _PATH_ARGUMENT.match(value))), "")
 
 
 def _folder_after(command: str, folder: str) -> str:

@@ -408,7 +408,12 @@ def _quarantine_draft(draft: Lesson) -> Lesson:
 
 
 def meet_shared(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
-    """Merge another clone's version; only a sighting elsewhere restarts the count of unseen runs."""
+    """Merge another clone's version; only a sighting elsewhere restarts the count of unseen runs.
+
+    What the user typed here stays hers, with its words, marks and count.
+    """
+    if known.provenance is Provenance.TYPED:
+        return known
     merged = meet_imported(known, candidate, sighting)
     if candidate.record is not None and set(candidate.record.runs) <= set(known.runs):
         merged = replace(merged, unseen_from=known.unseen_from)

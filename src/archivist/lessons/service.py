@@ -209,7 +209,7 @@ class Lessons(BankService):
 
     @writes(Layer.LESSONS)
     def merge(self, names: Sequence[str], *, summary: str = "", rule: str = "") -> KeptLesson:
-        """Make one lesson of several that say the same, counted from all of them; the others are superseded.
+        """Make one lesson of several that say the same; the others are superseded, their own runs counted.
 
         Where the actor may not change one of them, the merged lesson is a suggestion: it takes their place
         when a person approves it.
@@ -231,7 +231,7 @@ class Lessons(BankService):
             for other in others:
                 merged = replace(
                     merged,
-                    runs=merge_sets(merged.runs, other.runs),
+                    runs=merge_sets(merged.runs, other.runs) if other.provenance.is_own else merged.runs,
                     tags=tuple(dict.fromkeys((*merged.tags, *other.tags))),
                     evidence=merge_evidence(merged.evidence, other.evidence),
                     importance=max(merged.importance, other.importance),

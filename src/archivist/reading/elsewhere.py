@@ -48,6 +48,7 @@ _CHANGES_SHELL = lazy_pattern(
 # The repository that a call asks its server about, by its name.
 _ON_SERVER = lazy_pattern(
     r"\b(?:gh|glab)\s[^\n;&|]{0,200}?\s(?:-R\s?|--repo[ =])[\"']?(?:[\w.:/-]{1,120}/)?([\w.-]{1,100})"
+    r"|\bgh\s+api\s[^\n;&|]{0,200}?\brepos/[\w.-]{1,100}/([\w.-]{1,100})"
     r"|\bGH_REPO=[\"']?(?:[\w.:/-]{1,120}/)?([\w.-]{1,100})"
 )
 _CLONES = lazy_pattern(
@@ -88,7 +89,7 @@ _KNOWN_VARIABLES = {"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}  # noqa: S108 - t
 _PATH = lazy_pattern(r"[^\s\"'`(){}\[\]<>|&;,:=#*?!\\]+")
 # Where this leads depends on the steps before it.
 _GOES_UP = lazy_pattern(r"(?:^|[;&(]) ?(?:cd|pushd) \.\.(?=\s|;|\Z)")
-_GLUED = lazy_pattern(r"\A(?:-[A-Za-z]|[^\w./~-]+)(?=[./~])|[^\w./~-](?=\.\./|~/|\.\.\Z)|[@%^](?=/)")
+_GLUED = lazy_pattern(r"\A(?:-[A-Za-z]{1,8}|[^\w./~-]+)(?=[./~])|[^\w./~-](?=\.\./|~/|\.\.\Z)|[@%^](?=/)")
 # Tools that read from or write to a shell that another call has opened, wherever that one went.
 _OTHER_SHELL = frozenset(("bashoutput", "taskoutput", "write_stdin", "read_bash", "write_bash", "killshell"))
 _ENTERING_FLAGS = lazy_pattern(r"-[A-Za-z]{0,8}C")
@@ -219,7 +220,7 @@ def _asks_about_other(line: str, project: str) -> bool:
     """Say whether a line asks a server about another repository by its name; a fork has the same name."""
     own = project.rpartition("/")[2].partition("@")[0].lower()
     named = _ON_SERVER.search(line) if own else None
-    return named is not None and (named[1] or named[2]).lower().removesuffix(".git") != own
+    return named is not None and next(filter(None, named.groups())).lower().removesuffix(".git") != own
 
 
 def _reaches_into(event: Event, path: str) -> bool:

@@ -44,8 +44,8 @@ _BARE_WORD = lazy_pattern(r"[a-z][a-z_-]*(?::[a-z_-]+)*$")
 # Without these a check becomes the mending itself.
 _CHECK_FLAG = lazy_pattern(r"--(?:check|dry-run|diff|list-different|check-only|verify)?$")
 _MENDING = lazy_pattern(r"(?:^|[:_-])(?:fix|write|format|fmt)(?:$|[:=_-])")
-# A pattern or the value of a variable is no file that was found.
-_NO_PATH = lazy_pattern(r"[*?<>|\[{]|^\w+=")
+# A pattern or the value of a variable is no file that was found. A name with spaces may be a sentence.
+_NO_PATH = lazy_pattern(r"[*?<>|\[{\s]|^\w+=")
 # Every project has files of these names, so finding another one says nothing about the missing one.
 _GENERIC_FILES = frozenset(
     ("__init__.py", "mod.rs", "lib.rs", "main.rs", "index.ts", "index.js", "main.py", "Cargo.toml",

@@ -240,7 +240,8 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
     for case in material.of_kind(FailureKind.MISSING_FILE):
         remedy = case.best_remedy(RemedyKind.PATH)
         # A path that one run guessed wrong was its own guess.
-        if remedy is not None and case.runs > 1:
+        is_plain = remedy is not None and is_plain_name(remedy.text) and is_plain_name(remedy.instead)
+        if remedy is not None and is_plain and case.runs > 1:
             yield make_candidate(
                 material,
                 case,
