@@ -33,6 +33,7 @@ _MAY_LEAVE = lazy_pattern(
 _IN_ANY_FOLDER = lazy_pattern(
     r"\bsubmodule\b[^;&|\n]{0,60}\bforeach\b|\brepo forall\b|\bmeta exec\b|\bparallel\s"
     r"|\bfind\s[^\n]{0,300}?\s-(?:exec|ok)(?:dir)?\s"
+    r"|\bsu\s[^\n;|]{0,60}?\s-c\s|\b(?:os|process)\.chdir\("
     r"|\bxargs\b[^|;\n]{0,200}?\s(?:-C|(?:ba|z)?sh -c|make)\b"
     r"|\bfd(?:find)?\s[^\n;|]{0,300}?(?<=\s)(?:-\w{0,8}[xX]|--exec(?:-batch)?)(?=[\s=])"
 )
