@@ -12,7 +12,7 @@ import pytest
 from archivist import Bank
 from archivist.config import Config, ModelRules
 from archivist.edges.cli.model import describe_report
-from archivist.reflect.model.questions import account, lessons
+from archivist.reflect.model.questions import account, lessons, wishes
 from archivist.testing import ScriptedModel
 from tests.attacks.client_logs import SHAPES
 from tests.commands import Command, Ran
@@ -26,6 +26,7 @@ ACCOUNT = replay.openai_reply(
     account.QUESTION.tool,
     {"outcome": [{"text": "The tests ran after `pip install freezegun`.", "events": [2, 3]}]},
 )
+WISHES = replay.openai_reply(wishes.QUESTION.tool, {"wishes": []})
 
 
 @pytest.fixture
@@ -217,7 +218,7 @@ def test_runs_that_the_model_was_not_reached_for_wait_whatever_their_age(
     for command in (("status",), ("doctor",)):
         ran = with_model(*command)
         assert "3 runs" in ran.out + ran.err, command
-    server.replies[:] = [FOUND, *[ACCOUNT] * 5]
+    server.replies[:] = [FOUND, ACCOUNT, *[ACCOUNT, WISHES] * 2]
     ran = with_model("reflect")
     assert "no run waits" not in ran.out + ran.err
     assert "requests" in ran.out + ran.err

@@ -220,3 +220,18 @@ def test_a_long_command_that_worked_is_shown_whole_and_may_be_claimed_by_its_beg
     assert body.strip() in model.history[0].prompt
     assert not report.drop_reasons
     assert bank.lessons.query(Query())
+
+
+def test_a_recovery_that_the_record_shows_may_be_told_in_words(bank: Bank, tmp_path: Path) -> None:
+    ignored = "Exit code 1\nThe following paths are ignored by one of your .gitignore files:\ndist"
+    calls = [
+        ("git status", "On branch main", False),
+        ("git add src/api.ts dist", ignored, True),
+        ("git add src/api.ts", "", False),
+    ]
+    run = reflected_run(bank, tmp_path, calls)
+    words = "`git add` fails with `The following paths are ignored` where one is ignored: leave that path out"
+    told = [{"kind": "remedy", "summary": words, "events": events} for events in ([1, 2], [1])]
+    report, model = read(bank, run, {"lessons": told}, NO_ACCOUNT)
+    assert "(after #1)" in model.history[0].prompt
+    assert [claim.reason for claim in report.claims] == ["", UNPROVEN]

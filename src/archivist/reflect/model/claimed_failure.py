@@ -308,6 +308,17 @@ def find_remedy(command: str, words: str, case: Case, material: Material) -> Sho
     return None
 
 
+def find_said_recovery(case: Case, material: Material, cited: Sequence[Event]) -> ShownRemedy | None:
+    """Return what a claim says in words to have helped, if it cites the call that worked then."""
+    failed, *overcame = overcoming_calls(case, material) or (None,)
+    if failed is None or overcame[-1].event.id not in {event.id for event in cited}:
+        return None
+    is_unclear = any(map(is_of_code, case.met)) and edits_between(failed, overcame[-1], material)
+    if is_unclear or any(destroys(act.event.text) for act in overcame):
+        return None
+    return ShownRemedy(Remedy(RemedyKind.SAID, ""), tuple(overcame))
+
+
 def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRemedy]:
     """Yield a command as the remedy of a failure where the calls after it show that it helped."""
     wanted = normal_text(command).rstrip("… ")

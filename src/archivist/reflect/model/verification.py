@@ -45,6 +45,7 @@ from archivist.reflect.model.claimed_failure import (
     edits_between,
     find_case,
     find_remedy,
+    find_said_recovery,
     is_lasting,
     is_of_code,
     is_of_remedy,
@@ -187,8 +188,10 @@ def verify_lesson(
     # What is to be done may be said in words; only a command can be looked up.
     command = text if _is_command(text := claim.remedy.strip("` "), material) else ""
     shown = find_remedy(command, words, case, material)
-    remedy, calls = shown or (None, ())
     is_remedy = claim.kind == "remedy" or bool(command)
+    if shown is None and is_remedy and not command:
+        shown = find_said_recovery(case, material, cited)
+    remedy, calls = shown or (None, ())
     helped = calls if is_remedy else ()
     evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in helped))))]
     # What helped earlier runs is shown by their events.
