@@ -213,6 +213,21 @@ def verify_lesson(
     if not is_remedy:
         # A warning may name what overcame the failure only to say that it is not enough.
         remedy = None
+    events = tuple(dict.fromkeys(event.id for event in evidence))
+    candidate = _draft_candidate(claim, (summary, rule), remedy, case, material)
+    candidate = replace(candidate, events=events)
+    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
+
+
+def _draft_candidate(
+    claim: ProposedLesson,
+    words: tuple[str, str],
+    remedy: Remedy | None,
+    case: Case,
+    material: Material,
+) -> Candidate:
+    """Return the candidate of a claim in its own summary and rule, else as a miner would make it."""
+    summary, rule = words
     if remedy and remedy.text and not rule and code(remedy.text) != case.shown_command:
         rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     candidate = make_candidate(
@@ -224,14 +239,12 @@ def verify_lesson(
         category=_category_of(case, remedy),
         words=(case.first.act.purpose, case.first.failure.subject),
     )
-    candidate = replace(
+    return replace(
         candidate,
         summary=summary,
         importance=bounded_importance(claim.importance, case, has_remedy=bool(candidate.remedies)),
-        events=tuple(dict.fromkeys(event.id for event in evidence)),
         origin=MODEL_ORIGIN,
     )
-    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
 
 
 def _category_of(case: Case, remedy: Remedy | None) -> Category:
