@@ -221,6 +221,11 @@ def check_reflection(bank: Bank) -> tuple[bool, str]:
         are = "1 run is" if len(held) == 1 else f"{len(held)} runs are"
         text = f"{are} being reflected on, until {max(held):%H:%M} UTC at the latest"
         return True, text
+    if bank.config.model.name and (unread := bank.model.waiting_runs()):
+        return (
+            True,
+            f"{_say_waiting(len(unread), 'run')} for the language model: archivist reflect asks again",
+        )
     return True, "no run waits"
 
 

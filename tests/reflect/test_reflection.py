@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,28 @@ def test_reflecting_again_changes_nothing(bank: Bank, tmp_path: Path) -> None:
     assert (again.created, again.updated) == ((), ())
     assert bank.lessons.query(Query()) == lessons
     assert bank.ledger.verify().entries == entries
+
+
+def test_a_run_that_is_read_again_does_not_know_the_runs_after_it(
+    bank: Bank, tmp_path: Path, clock: TickingClock
+) -> None:
+    """Reflecting in one go, one run after the other, or once more comes to the same."""
+    failing = (
+        "Exit code 1\n  1) Probe\n       finds the branch:\n     Error: Timeout of 2000ms exceeded\n1 failing"
+    )
+    failed, mended = ("pnpm test", failing, True), ("pnpm test", "4 passing", False)
+    edit = ("sed -i 's/quick/slow/' src/test/probe.test.ts", "", False)
+    for session, calls in (("s-1", [failed, failed]), ("s-2", [failed, edit, mended])):
+        bank.runs.capture_file(agent_log(tmp_path / f"{session}.jsonl", calls, session=session))
+        with bank.transaction() as writer:
+            writer.put(replace(bank.runs.episode(session), finished=clock.now), "capture")
+        clock.now += timedelta(days=1)
+    list(bank.reflections.reflect_waiting())
+    lessons = bank.lessons.query(Query())
+    for run in ("s-1", "s-2"):
+        again = bank.reflect(run)
+        assert (again.created, again.updated) == ((), ()), run
+    assert bank.lessons.query(Query()) == lessons
 
 
 @pytest.mark.req("A10")

@@ -9,7 +9,7 @@ weights and the threshold separate the labelled pairs in `tests/lessons/test_dup
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
@@ -77,12 +77,32 @@ def find_duplicate(candidate: Candidate, lessons: Iterable[Lesson]) -> Lesson | 
             return lesson
         if lesson.repo != candidate.repo or lesson.provider != candidate.provider:
             continue
-        if have_different_subjects(lesson.signature, candidate.key):
+        if have_different_subjects(lesson.signature, candidate.key) or _are_of_other_failures(
+            lesson, candidate
+        ):
             continue
         score = text_similarity(candidate, lesson)
         if score >= DUPLICATE_AT and (best is None or score > best[0]):
             best = score, lesson
     return best[1] if best else None
+
+
+def _are_of_other_failures(first: Lesson | Candidate, second: Lesson | Candidate) -> bool:
+    """Say whether one of two is a model's and they are about different failures: words then prove nothing."""
+    keys = _failure_of(first), _failure_of(second)
+    return MODEL_ORIGIN in (first.origin, second.origin) and "" not in keys and keys[0] != keys[1]
+
+
+def _failure_of(lesson: Lesson | Candidate) -> str:
+    """Return the key of the failure that a lesson is about; what stands beside a lesson notes it."""
+    key: str
+    held: Mapping[str, object]
+    if isinstance(lesson, Candidate):
+        key, held = lesson.key, lesson.notes
+    else:
+        key, held = lesson.signature, lesson.extra
+    notes = held.get("model")
+    return key or (str(notes.get("failure", "")) if isinstance(notes, dict) else "")
 
 
 def drop_duplicates(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -93,6 +113,7 @@ def drop_duplicates(candidates: Sequence[Candidate]) -> list[Candidate]:
             candidate.key == other.key
             or (
                 not have_different_subjects(candidate.key, other.key)
+                and not _are_of_other_failures(candidate, other)
                 and text_similarity(candidate, other) >= DUPLICATE_AT
             )
             for other in kept

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _WORD = lazy_pattern(r"\w+")
 # An error that stands in backticks may hold a name in backticks of its own.
-CODE = lazy_pattern(r"`([^`\n]{0,400}(?<=[\s(\[])`[^`\s]{1,100}`[^`\n]{0,400}(?=`(?!\w))|[^`\n]+)`")
+CODE = lazy_pattern(r"`([^`\n]{0,400}(?<=[\s(\[])`[^`\n]{1,100}`[^`\n]{0,400}(?=`(?!\w))|[^`\n]+)`")
 # What can be looked up besides code: quotations, paths, error classes, options, variables, numbers, files.
 _NAMES = lazy_pattern(
     r"[“\"]([^“”\"\n]{4,200})[”\"]|(?<![\w.@~+/-])((?:[\w.@~+-]*+/)++[\w.@+-]++)"
@@ -33,7 +33,8 @@ _NAMES = lazy_pattern(
 _QUOTED = lazy_pattern(r"[“\"][^“”\"\n]{1,200}[”\"]")
 # The last of these words before a command decides whether a sentence recommends it.
 _TURN = lazy_pattern(
-    r"\b(?:\w+(?:s|ed) with|(?:not|never|avoid|without|longer|leave out|skip|omit|exclude)(?: \w{1,20})?"
+    r"\b(?:(?:\w+(?:s|ed)|fail) with"
+    r"|(?:not|never|avoid|without|longer|leave out|skip|omit|exclude)(?: \w{1,20})?"
     r"|instead of|rather than|before|when|if|because|after|until|while|since|that|which|fails?|needs?"
     r"|imports?)\b|n't(?: \w{1,20})?"
     r"|\b(?P<advice>us(?:e|ing)|run(?:ning)?|try|execute|call|install|add|pass|set|first|then|with|prefer"
@@ -42,13 +43,16 @@ _TURN = lazy_pattern(
 )
 # Behind a colon another statement begins, unless the colon announces what is to be used: "run: `make up`".
 _CLAUSE_END = lazy_pattern(
-    r"[.;!?](?:\s|$)|(?<!\buse)(?<!\brun)(?<!\btry)(?<!\bfirst)(?<!\bthen)(?<!\binstead):(?:\s|$)",
+    r"[.;!?](?:\s|$)"
+    r"|(?<!\buse)(?<!\brun)(?<!\btry)(?<!\bfirst)(?:(?<!\bthen)|(?<=\bnow and then))(?<!\binstead):(?:\s|$)",
     re.IGNORECASE,
 )
 # What lies in such a folder may be there for a reason, though programs write to it.
 _KEPT_FOLDERS = frozenset(("tmp", "temp", "log", "logs"))
 # How far back the word that decides may be.
 _REACH = 160
+# The object of a verb stands near it: "Running two of them at once makes `x` fail" advises nothing.
+_MOST_WORDS_BETWEEN = 5
 # What is said of a command behind it: that it fails, or does not help.
 _DENIED = lazy_pattern(
     r"(?:\s+(?!when|if|after|before|and|or|to|then|until)\w+){0,2}?\s+(?:(?P<ever>never|always fails)\b"
@@ -143,8 +147,9 @@ def advised_code(text: str) -> list[str]:
         if condition[1] and "THEN" not in condition[2] and "THEN" in text[span.end() :]:
             continue
         before = _QUOTED.sub("", CODE.sub("", text[: span.start()]))
-        turns = list(_TURN.finditer(_CLAUSE_END.split(before[-_REACH:])[-1]))
-        if turns and turns[-1]["advice"]:
+        clause = _CLAUSE_END.split(before[-_REACH:])[-1]
+        turns = list(_TURN.finditer(clause))
+        if turns and turns[-1]["advice"] and len(clause[turns[-1].end() :].split()) <= _MOST_WORDS_BETWEEN:
             found.append(span[1].strip())
     return list(dict.fromkeys(found))
 

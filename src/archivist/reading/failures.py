@@ -15,7 +15,7 @@ from archivist.reading.commands import (
     run_scripts,
     step_purpose,
 )
-from archivist.reading.rules import FROM_HARNESS, LOOSE, SUMMARY, TOLD, FailureKind
+from archivist.reading.rules import FROM_HARNESS, LOOSE, SUMMARY, TOLD, TOOL, FailureKind
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import (
     Clue,
@@ -98,6 +98,10 @@ _INSTALLED = lazy_pattern(
 )
 
 
+# So many failures of one call are told apart besides the one that a person would quote.
+_MOST_OTHERS = 4
+
+
 class Failure(NamedTuple):
     """One failed tool call.
 
@@ -152,6 +156,19 @@ def detect_failure(
         clue = clue._replace(kind=FailureKind.MISSING_FILE, error="no such file")
     step = _blamed_step(steps, clue, text)
     return _make_failure(step_purpose(step) if step else "", clue, steps)
+
+
+def other_failures(command: str, output: str, first: Failure) -> list[Failure]:
+    """Return what else the output of a call that failed reports, each under another key than the first."""
+    steps, text = parse(command), clean_output(output)
+    clues = [clue for clue in find_clues(text) if clue.rank >= TOOL and clue.line != first.line]
+    found: dict[str, Failure] = {failure_key(first): first}
+    for clue in sorted(clues, key=lambda clue: (-clue.rank, clue.at)):
+        step = _blamed_step(steps, clue, text)
+        failure = _make_failure(step_purpose(step) if step else "", clue, steps)
+        if all(failure.line != other.line for other in found.values()):
+            found.setdefault(failure_key(failure), failure)
+    return list(found.values())[1 : 1 + _MOST_OTHERS]
 
 
 def _blamed_step(steps: tuple[Step, ...], clue: Clue, text: str) -> Step | None:

@@ -54,7 +54,16 @@ from archivist.reflect.trigger import (
     scenario_of,
 )
 from archivist.service import BankService
-from archivist.store.filters import at_least, contains_item, equals, not_equals, one_of
+from archivist.store.filters import (
+    Condition,
+    any_of,
+    at_least,
+    at_most,
+    contains_item,
+    equals,
+    not_equals,
+    one_of,
+)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -162,7 +171,11 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
         # The latest own runs that were reflected on before, without this one.
         memo = {} if memo is None else memo
         is_own = equals("provenance", Provenance.MINED)
-        others = (not_equals("id", episode.id), equals("action", None), is_own)
+        others: list[Condition] = [not_equals("id", episode.id), equals("action", None), is_own]
+        if NOTES in episode.extra and episode.finished:
+            # A run that is read again knows what it knew: later runs counted what they share with it.
+            before = at_most("finished", to_text(episode.finished))
+            others.append(any_of((before,), (equals("finished", None),)))
         limit = bank.config.reflect.related_runs
         latest = reader.select_fields(Episode, ("id",), *others, order=("-finished", "-id"), limit=limit)
         # In one go: on a server each question is a way there and back.

@@ -123,7 +123,7 @@ def test_a_warning_may_advise_a_check_that_a_cited_call_ran(bank: Bank, tmp_path
     }
     uncited = {**told, "summary": f"{told['summary']} So it is.", "events": [0, 1, 2]}
     report, _ = read(bank, run, {"lessons": [told, uncited]}, NO_ACCOUNT)
-    assert [each.reason for each in report.claims] == ["", "its remedy is not shown to have worked"]
+    assert [each.reason for each in report.claims] == ["", "advises what is not shown to have helped"]
     (new,) = [each for each in report.created if each.summary == told["summary"]]
     assert (new.rule, new.remedies) == (told["rule"], ())
 
@@ -300,7 +300,7 @@ def test_what_an_edit_overcame_is_shown_and_may_be_told_in_words(bank: Bank, tmp
     report, model = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
     prompt = model.history[0].prompt
     assert "#0 `make test` FAILED" in prompt
-    assert "#1 edited tests/schema.sql (after #0)" in prompt
+    assert "#1 edited tests/schema.sql: x TEXT, is_imported INTEGER (after #0)" in prompt
     assert "#2 `make test` worked: 4 passed (after #0)" in prompt
     assert [each.summary for each in report.created] == [words]
     assert report.created[0].evidence.events == ("s-1#0", "s-1#1", "s-1#2")
@@ -520,7 +520,7 @@ def test_a_changed_call_is_no_remedy_where_the_code_was_mended_in_between(bank: 
     words = "`make test ONLY=api` fails: run `make test`"
     told = {"kind": "remedy", "summary": words, "remedy": "make test", "events": [0, 2]}
     report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
-    assert dict(report.drop_reasons) == {"its remedy is not shown to have worked": 1}
+    assert dict(report.drop_reasons) == {"edits in between may be what helped": 1}
 
 
 def test_a_command_that_is_named_as_failing_is_not_taken_for_the_remedy(bank: Bank, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from archivist import Bank
 from archivist.config import Config, ModelRules
 from archivist.edges.cli.model import describe_report
-from archivist.reflect.model.questions import account, lessons
+from archivist.reflect.model.questions import account, lessons, wishes
 from archivist.testing import ScriptedModel
 from tests.attacks.client_logs import SHAPES
 from tests.commands import Command, Ran
@@ -26,6 +26,7 @@ ACCOUNT = replay.openai_reply(
     account.QUESTION.tool,
     {"outcome": [{"text": "The tests ran after `pip install freezegun`.", "events": [2, 3]}]},
 )
+WISHES = replay.openai_reply(wishes.QUESTION.tool, {"wishes": []})
 
 
 @pytest.fixture
@@ -191,6 +192,62 @@ def test_runs_that_were_reflected_on_without_the_model_are_told_of(
     with_model("reflect", "--no-llm")
     ran = with_model("reflect")
     assert "the model has not read 1 earlier run: archivist reflect --days " in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (replay.error_reply(401, "wrong key"), "status 401: wrong key: check the key"),
+        (replay.Reply(b"<html>Sign in</html>"), " sent is no answer of a model"),
+    ],
+    ids=["refused", "a page"],
+)
+def test_runs_that_the_model_was_not_reached_for_wait_whatever_their_age(
+    with_model: Command, server: ReplayServer, tmp_path: Path, reply: replay.Reply, words: str
+) -> None:
+    for name in ("old-1", "old-2"):
+        log = tmp_path / f"{name}.jsonl"
+        log.write_text(SHAPES["claude.typed"](name, "Mend it").replace("2026-03-02", "2020-03-02"))
+        with_model("capture", str(log))
+    with_model("model", "allow", "--yes")
+    server.replies[:] = [reply]
+    ran = with_model("reflect")
+    assert words in ran.err
+    assert (f"what {server.url} sent" in ran.err, "check model.url" in ran.err) == ("sent" in words,) * 2
+    assert "old-2" in with_model("reflect", "--estimate").out
+    for command in (("status",), ("doctor",)):
+        ran = with_model(*command)
+        assert "3 runs" in ran.out + ran.err, command
+    server.replies[:] = [FOUND, ACCOUNT, *[ACCOUNT, WISHES] * 2]
+    ran = with_model("reflect")
+    assert "no run waits" not in ran.out + ran.err
+    assert "requests" in ran.out + ran.err
+    for command in (("status",), ("doctor",)):
+        ran = with_model(*command)
+        assert "archivist reflect asks again" not in ran.out + ran.err, command
+
+
+def test_a_lesson_says_that_a_model_worded_it(with_model: Command) -> None:
+    with_model("model", "allow", "--yes")
+    with_model("reflect")
+    assert "the language model openai:gpt-test" in with_model("lessons", "show", "m-002").out
+    assert "language model" not in with_model("lessons", "show", "m-001").out
+
+
+def test_a_lesson_with_a_rule_alone_is_not_counted_as_one_with_a_remedy(
+    with_model: Command, server: ReplayServer
+) -> None:
+    warning = {
+        "kind": "warning",
+        "summary": "`python -m pytest tests -q` fails in a fresh checkout",
+        "rule": "IF `python -m pytest tests -q` fails in a fresh checkout THEN a module is missing",
+        "events": [1],
+    }
+    server.replies[:] = [replay.openai_reply(lessons.QUESTION.tool, {"lessons": [warning]}), ACCOUNT]
+    with_model("model", "allow", "--yes")
+    ran = with_model("reflect")
+    counts = dict(line.rsplit(maxsplit=1) for line in ran.out.splitlines() if line[-1:].isdigit())
+    assert (counts["lessons"], counts["with a remedy"]) == ("2", "1")
 
 
 def test_each_claim_is_told_with_its_fate(with_model: Command) -> None:

@@ -15,6 +15,7 @@ from archivist.errors import ModelError
 from archivist.recall.query import Query
 from archivist.records import Event, LessonType, Provenance, Status
 from archivist.reflect.model.conversation_service import ModelReport
+from archivist.reflect.service import notes_of
 from archivist.store.filters import equals
 from archivist.testing import ScriptedModel, ScriptedToolCall
 from tests.reflect.model.runs import GOOD, NO_ACCOUNT, NO_LESSONS, NO_SERVICE, claim, reflected_run, typed_run
@@ -320,10 +321,22 @@ def test_an_endpoint_that_is_gone_leaves_the_run_for_later(bank: Bank, tmp_path:
     before = bank.runs.episode(run)
     report, _ = read(bank, run, ModelError("no connection"))
     assert report.problem == "no connection"
-    assert bank.runs.episode(run) == before
+    after = bank.runs.episode(run)
+    notes = dict(notes_of(after))
+    assert notes.pop("model") == {"is_unfinished": True, "problem": "no connection"}
+    assert replace(after, extra={**after.extra, "reflection": notes}) == before
     assert bank.model.unread_runs(days=36_500) == [run]
     read(bank, run, NO_ACCOUNT, {"wishes": []})
     assert bank.model.unread_runs(days=36_500) == []
+
+
+def test_the_question_about_wishes_has_no_pasted_text(bank: Bank, tmp_path: Path) -> None:
+    frames = "\n".join(f"    at renderWithHooks{number} (chunk-{number}.js:1:2)" for number in range(200))
+    typed = f"Halte die Antworten kurz und knapp.\nTypeError: x is undefined\n{frames}"
+    run = typed_run(bank, tmp_path, typed)
+    _, model = read(bank, run, NO_ACCOUNT, {"wishes": []})
+    assert "Halte die Antworten kurz" in model.history[-1].prompt
+    assert "renderWithHooks" not in model.history[-1].prompt
 
 
 def test_a_run_may_make_no_more_lessons_than_it_may(bank: Bank, tmp_path: Path) -> None:

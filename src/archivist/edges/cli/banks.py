@@ -178,6 +178,10 @@ def status(bank: Bank, is_all: bool) -> Answer:
 
         view["model"] = model = model_view(bank)
         notes.append(f"model {model['name']}: {describe_spending(model['today'])} today")
+        if unread := bank.model.waiting_runs():
+            notes.append(
+                f"{pluralize(len(unread), 'run')} to be read by the model: archivist reflect asks again"
+            )
     if not rows:
         notes.append("the bank is empty: archivist setup learns from this repository's sessions")
     tables = [(("What", "Count"), rows)] if rows else []

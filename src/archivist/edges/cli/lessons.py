@@ -29,7 +29,16 @@ from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pluralize, short_repos
 from archivist.lessons.quarantine import quarantine_reason
 from archivist.records.run_words import Effect
-from archivist.records.words import ActorKind, Category, LessonType, Provenance, Scope, Severity, Status
+from archivist.records.words import (
+    MODEL_ORIGIN,
+    ActorKind,
+    Category,
+    LessonType,
+    Provenance,
+    Scope,
+    Severity,
+    Status,
+)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -171,6 +180,10 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     labels = {effect.value: effect.label for effect in Effect}
     # Counts of nothing say nothing; the rest of the record is for programs.
     fields = [(labels.get(key, key), view.get(key) or "") for key in _LESSON_FIELDS]
+    if lesson.origin == MODEL_ORIGIN:
+        by_model = lesson.extra.get("model")
+        name = by_model.get("name", "") if isinstance(by_model, dict) else ""
+        fields.append(("worded by", f"the language model {name}".strip()))
     if view["waits_for"] or view["quarantined_for"]:
         fields.append(("version", view["version"]))
     for key, values in lists.items():

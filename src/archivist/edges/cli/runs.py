@@ -386,7 +386,8 @@ def reflect(
 
             idle = "no run waits for reflection: archivist capture imports logs"
             is_waiting = bool(bank.reflections.waiting_runs())
-            answer = answer._replace(notes=[check_reflection(bank)[1] if is_waiting else idle])
+            notes = [check_reflection(bank)[1] if is_waiting else idle]
+            answer = answer._replace(notes=[] if reports and not is_waiting else notes)
     if reports:
         from archivist.edges.cli.model import describe_report
 
@@ -401,8 +402,11 @@ def reflect(
 def _unread_notes(bank: Bank) -> list[str]:
     """Say how the model comes to read runs that were reflected on without it."""
     count, days = bank.model.older_unread_runs()
-    runs = pluralize(count, "earlier run")
-    return [f"the model has not read {runs}: archivist reflect --days {days} lets it"] if count else []
+    runs, waiting = pluralize(count, "earlier run"), len(bank.model.waiting_runs())
+    notes = [f"the model has not read {runs}: archivist reflect --days {days} lets it"] if count else []
+    if waiting:
+        notes.append(f"{pluralize(waiting, 'run')} to be read by the model: archivist reflect asks again")
+    return notes
 
 
 def _read_with_model(bank: Bank, runs: list[str], *, is_all: bool) -> list[ModelReport]:
@@ -445,7 +449,7 @@ def _describe_lessons(
         "lessons": len(live),
         **dict(by_category.most_common()),
         "met in two runs or more": sum(lesson.frequency > 1 for lesson in live),
-        "with a remedy": sum(bool(lesson.rule) for lesson in live),
+        "with a remedy": sum(bool(lesson.remedies) for lesson in live),
         **({"quarantined": waiting} if waiting else {}),
     }
     tables: list[Table] = [(("Reflected", "Count"), list(counts.items()))]

@@ -6,20 +6,31 @@ succeeded, one step was all that was done before the call went well, or a file w
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
-from archivist.lessons.support import CODE, destroys, is_shown, normal_text
+from archivist.lessons.support import (
+    CODE,
+    content_words,
+    destroys,
+    holds_form,
+    is_shown,
+    names_in,
+    normal_text,
+)
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_help
 from archivist.reading.cures import HORIZON
-from archivist.reading.failures import Failure, detect_failure, failure_key
+from archivist.reading.failures import Failure, detect_failure, failure_key, other_failures
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive, split_steps
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import ObservedFailure, call_text
+from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
 from archivist.reading.wording import is_scratch
 from archivist.records import Event, EventKind
 from archivist.reflect.miners.material import Case, Material
@@ -29,7 +40,14 @@ _SHELL = "bash"
 # What a wrapper, a hook or a service says of a step that failed, while the call itself ends well.
 _PRINTED = lazy_pattern(r"(?m)^[^\w\n]{0,20}FAILED\b|\b(?:script|hook|job|checks?)\b[^\n]{0,40}\bfailed\b")
 # What a program printed, and nobody types.
+_DATA = lazy_pattern(r"\s{0,20}[\[{]\s{0,20}[\[{\"\]}]")
 _PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?:Uncaught|fatal:|panic:)")
+
+
+# What an agent turned to after a failure follows within so many calls.
+SOON = 2
+# A longer command may be claimed by its beginning.
+_LONGEST_COPIED = 120
 
 
 class ShownRemedy(NamedTuple):
@@ -42,30 +60,57 @@ class ShownRemedy(NamedTuple):
 def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case | None:
     """Return the failure that a claim is about: the one that its first command names, else the most cited.
 
-    A remark of the agent right after a call that failed is about that call. What only the user reported is
-    a failure too. Failures under the name of what overcame them are the last choice: only several runs show
-    that it was no chance.
+    Where one call shows several, it is the one whose error has most of the claim's names and words. A remark
+    of the agent right after a call that failed is about that call. What only the user reported is a failure
+    too. Failures under the name of what overcame them are the last choice: only several runs show that it
+    was no chance.
     """
     events = {event.id for event in cited}
     remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
     named = (CODE.findall(summary) or [""])[0]
-    best: tuple[tuple[bool, bool, int, int], Case] | None = None
-    for place, case in enumerate(material.cases):
+    calls = [act for act in material.reading.acts if act.event.id in events or act.event.seq in remarked]
+    cases = [*material.cases, *(other for act in calls for other in other_cases(material, act))]
+    best: tuple[tuple[bool, bool, int, int, int, int], Case] | None = None
+    for place, case in enumerate(cases):
         count = sum(met.act.event.id in events for met in case.met)
         if not count and not any(met.act.event.seq in remarked for met in case.met):
             continue
-        calls = [normal_text(met.act.event.text or met.act.event.tool) for met in case.met]
+        called = [normal_text(met.act.event.text or met.act.event.tool) for met in case.met]
         is_sure = case.kind is not FailureKind.REMEDY or case.runs > 1
-        rank = (is_sure, bool(named) and is_shown(named, calls), count, -place)
+        met_there = [met for met in case.met if met.act.event.id in events or met.act.event.seq in remarked]
+        is_named = bool(named) and is_shown(named, called)
+        rank = (is_sure, is_named, *_likeness(summary, met_there), count, -place)
         if best is None or rank > best[0]:
             best = rank, case
     reported = [reported_case(material, event) for event in cited]
-    reported += [
-        printed_case(material, act)
-        for act in material.reading.acts
-        if act.event.id in events or act.event.seq in remarked
-    ]
+    reported += [printed_case(material, act) for act in calls]
     return best[1] if best is not None else next(filter(None, reported), None)
+
+
+def _likeness(summary: str, cited: Sequence[ObservedFailure]) -> tuple[int, int]:
+    """Return how many names, and then words, of a claim each error has, besides those of its call."""
+    found = []
+    for met in cited:
+        error, called = normal_text(met.failure.line), normal_text(met.act.event.text)
+        names = [name for name in names_in(summary) if not is_shown(name, [called])]
+        words = [word for word in content_words(summary) if not holds_form(called, word)]
+        shown = sum(is_shown(name, [error]) for name in names), sum(holds_form(error, word) for word in words)
+        found.append(shown)
+    return min(found, default=(0, 0))
+
+
+def other_cases(material: Material, act: ToolCall) -> list[Case]:
+    """Return what a call that failed shows to have failed besides what it is known for."""
+    if act.failure is None or not act.steps or not act.has_failed:
+        return []
+    known = {case.key: case for case in material.cases}
+    found = []
+    for failure in other_failures(act.event.text, act.event.output, act.failure):
+        case = _single_case(material, replace(act, failure=failure), failure)
+        if older := known.get(case.key):
+            case = replace(older, met=tuple(sorted((*older.met, *case.met), key=lambda met: met.act.at)))
+        found.append(case)
+    return found
 
 
 def reported_case(material: Material, event: Event) -> Case | None:
@@ -83,9 +128,13 @@ def reported_case(material: Material, event: Event) -> Case | None:
 def printed_case(material: Material, act: ToolCall) -> Case | None:
     """Return a failure that a call only printed and ended well: of a hook, or of a check elsewhere."""
     is_shown_file = act.is_look and not (act.main and act.main.program == "gh")
-    if act.has_failed or not act.steps or is_shown_file or not _PRINTED.search(act.event.output):
+    output = act.event.output
+    if act.has_failed or not act.steps or is_shown_file or not _PRINTED.search(output):
         return None
-    failure = detect_failure(_SHELL, act.event.text, None, True, act.event.output)
+    if _DATA.match(output):
+        # What a service returns as data quotes what others wrote.
+        return None
+    failure = detect_failure(_SHELL, act.event.text, None, True, output)
     return _single_case(material, replace(act, failure=failure), failure) if failure else None
 
 
@@ -94,7 +143,8 @@ def _single_case(material: Material, act: ToolCall, failure: Failure) -> Case:
     met = ObservedFailure(act, failure, key)
     return Case(
         key=key, met=(met,), runs=1, tasks=1, untouched=0, fleeting=0, subjects={}, remedies=(), vain={},
-        places=(), command="", line=failure.line, shown={}, calls={}, varying=frozenset(),
+        places=(), command=act.display_text if act.steps else "", line=failure.line,
+        shown={}, calls={}, varying=frozenset(),
     )  # fmt: skip
 
 
@@ -139,16 +189,71 @@ def overcoming_calls(case: Case, material: Material) -> tuple[ToolCall, ...]:
             if is_help(act.event.text) or not _has_same_aim(failed, act):
                 pass
             elif (steps or is_changed) and has_worked(act):
-                return (failed, *steps[-3:], act)
-            elif is_changed and not case.is_of_code and act.event.id in cured:
+                mended = mending_edits(failed, calls_between(failed, material, act.event.seq))
+                done = [step for step in steps if not _edits_project(step) or step in mended]
+                return (failed, *done[-3:], act)
+            elif is_changed and not is_of_code(met) and act.event.id in cured:
                 return (failed, *cured[act.event.id])
             if acts_on_project(act) and not is_check(act):
                 steps.append(act)
-        if failed.event.kind is EventKind.MESSAGE and any(map(_edits_project, steps)):
+        if failed.event.kind is EventKind.MESSAGE:
             later = [event for event in material.reading.said if event.seq > failed.event.seq]
             is_back = any(met.failure.line.strip() in event.text for event in later)
-            return () if is_back else (failed, *list(filter(_edits_project, steps))[-3:])
+            # What was edited after the user's next message was edited for that.
+            until = later[0].seq if later else math.inf
+            mended = mending_edits(failed, calls_between(failed, material, until))
+            return (failed, *mended[-3:]) if mended and not is_back else ()
     return ()
+
+
+def mending_edits(failed: ToolCall, between: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Return the edits that can have mended a failure: of files that it names, else those of the only file.
+
+    Of edits of several other files nobody can say which one helped. What another failure in between names was
+    edited for that.
+    """
+    edits = [act for act in between if _edits_project(act)]
+    named = [act for act in edits if _names_files(failed, act)]
+    others = [act for act in between if act.has_failed]
+    free = [act for act in edits if not any(each.at < act.at and _names_files(each, act) for each in others)]
+    files = {edit.file for act in free for edit in act.changes}
+    return tuple(named or (free if len(files) == 1 else ()))
+
+
+def _names_files(failed: ToolCall, act: ToolCall) -> bool:
+    shown = f"{failed.event.text}\n{failed.event.output}"
+    return any(_names_file(shown, edit.file) for edit in act.changes)
+
+
+def _names_file(text: str, file: str) -> bool:
+    """Say whether a text names a file, whatever its ending: what is compiled has another one."""
+    path = PurePosixPath(file.replace("\\", "/"))
+    if path.stem not in text:
+        return False
+    found = re.finditer(rf"(?:([\w@.+-]{{1,100}})/)?(?<![\w.+-]){re.escape(path.stem)}\.\w", text)
+    return any(match[1] in (None, ".", path.parent.name) for match in found)
+
+
+def calls_between(failed: ToolCall, material: Material, until: float) -> list[ToolCall]:
+    """Return the calls soon after a failure and before the event of a number."""
+    later = material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]
+    return [act for act in later if act.event.seq < until]
+
+
+def edits_between(failed: ToolCall, worked: ToolCall, material: Material) -> list[ToolCall]:
+    """Return the calls that edited the project between a failure and what worked."""
+    return list(filter(_edits_project, calls_between(failed, material, worked.event.seq)))
+
+
+def has_unclear_edits(failed: ToolCall, worked: ToolCall, material: Material) -> bool:
+    """Say whether several edits lie between a failure and what worked, and none is known to have helped."""
+    between = calls_between(failed, material, worked.event.seq)
+    return any(map(_edits_project, between)) and not mending_edits(failed, between)
+
+
+def is_of_code(met: ObservedFailure) -> bool:
+    """Say whether a failure can be the code's, whatever name it is looked at under."""
+    return met.is_of_code or (met.act.failure is not None and met.act.failure.kind in CODE_KINDS)
 
 
 def acts_on_project(act: ToolCall) -> bool:
@@ -203,17 +308,29 @@ def find_remedy(command: str, words: str, case: Case, material: Material) -> Sho
     return None
 
 
+def find_said_recovery(case: Case, material: Material, cited: Sequence[Event]) -> ShownRemedy | None:
+    """Return what a claim says in words to have helped, if it cites the call that worked then."""
+    failed, *overcame = overcoming_calls(case, material) or (None,)
+    if failed is None or overcame[-1].event.id not in {event.id for event in cited}:
+        return None
+    is_unclear = any(map(is_of_code, case.met)) and edits_between(failed, overcame[-1], material)
+    if is_unclear or any(destroys(act.event.text) for act in overcame):
+        return None
+    return ShownRemedy(Remedy(RemedyKind.SAID, ""), tuple(overcame))
+
+
 def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRemedy]:
     """Yield a command as the remedy of a failure where the calls after it show that it helped."""
-    wanted = normal_text(command)
+    wanted = normal_text(command).rstrip("… ")
     if destroys(command):
         return
     shown = {met.cure.acts[-1].event.id for met in case.met if met.cure}
     shown |= {act.event.id for act in overcoming_calls(case, material)[-1:]}
-    for failed in (met.act for met in case.met):
+    for met in case.met:
+        failed = met.act
         later = material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]
         for place, act in enumerate(later):
-            step = next((step for step in act.steps if step_text(step.words) == wanted), None)
+            step = next((step for step in act.steps if _is_step(step_text(step.words), wanted, failed)), None)
             is_whole = normal_text(act.event.text) == wanted and has_worked(act)
             if not is_whole and (step is None or not has_step_worked(act, step)):
                 continue
@@ -224,7 +341,7 @@ def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRem
                 break
             is_again = act.event.id in shown or act.purpose == failed.purpose
             # An edit may be what made the difference to a failure of the code.
-            is_mended = case.is_of_code and any(map(_edits_project, later[:place]))
+            is_mended = is_of_code(met) and any(map(_edits_project, later[:place]))
             if (is_again or _is_other_wording(wanted, failed)) and not is_mended:
                 yield ShownRemedy(Remedy(RemedyKind.COMMAND, command, failed.display_text), (act,))
             done = next(
@@ -233,6 +350,12 @@ def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRem
             between = later[: later.index(done)] if done else ()
             if done and all(each is act or each is done or each.is_look for each in between):
                 yield ShownRemedy(Remedy(RemedyKind.STEP, command), (act, done))
+
+
+def _is_step(step: str, wanted: str, failed: ToolCall) -> bool:
+    """Say whether a command is a step, or the beginning of a long one, which nobody copies to its end."""
+    is_begun = len(step) > _LONGEST_COPIED and step.startswith(wanted) and " " in wanted
+    return step == wanted or (is_begun and not normal_text(call_text(failed)).startswith(wanted))
 
 
 def step_text(words: Iterable[object]) -> str:

@@ -118,8 +118,9 @@ class Conversation:
             report.questions.append(question.label)
             return None
         except (ModelError, ConfigError) as error:
-            report.problem, report.is_unfinished = error.message, True
-            report.is_exhausted = isinstance(error, BudgetError)
+            report.is_unfinished, report.is_exhausted = True, isinstance(error, BudgetError)
+            hint = "" if report.is_exhausted else error.hint
+            report.problem = f"{error.message}: {hint}" if hint else error.message
             return None
         report.questions.append(question.label)
         # Whatever a model says: no secret is stored.
@@ -146,7 +147,7 @@ class Conversation:
         """Return the candidates of the claims that hold, with the model and the question that made them."""
         mark = {"name": self.report.model, "question": question.name, "version": question.version}
         held = self.verify(question, claims, check)
-        return [(claim, replace(each, notes={"model": mark})) for claim, each in held]
+        return [(claim, replace(each, notes={"model": {**each.notes, **mark}})) for claim, each in held]
 
 
 def note_fates(

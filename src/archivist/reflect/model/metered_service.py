@@ -33,7 +33,7 @@ _PASSING = (
     TimeoutError,
 )
 _TIMEOUTS = (failures.ModelTimeoutError, failures.ModelRequestTimeout, TimeoutError)
-_NO_ANSWER = "what the server sent is no answer of a model"
+_NO_ANSWER = "what {} sent is no answer of a model"
 _URL_HINT = "check model.url, which often ends with /v1"
 _KEY_HINT = "check the key: model.key_variable names the variable that holds it"
 _HINTS = {401: _KEY_HINT, 403: _KEY_HINT, 404: "check model.url and the name of the model"}
@@ -79,7 +79,7 @@ class MeteredModel(WrapperModel):
                 if isinstance(error, failures.ContentFilterError):
                     raise
                 # A page of a proxy or of another service is no answer of a model.
-                raise ModelError(_NO_ANSWER, hint=_URL_HINT) from None
+                raise ModelError(_no_answer(rules), hint=_URL_HINT) from None
             else:
                 meter.settle(name, _actual_spending(rules, response, wanted))
                 return response
@@ -120,4 +120,8 @@ def _explain_failure(error: Exception, rules: ModelRules) -> ModelError:
     if shown == "Connection error":
         where = f" to {rules.url}" if rules.url else ""
         return ModelError(f"no connection{where}", hint="start its server, or check model.url")
-    return ModelError(f"{_NO_ANSWER}: {shown}", hint=_URL_HINT)
+    return ModelError(f"{_no_answer(rules)}: {shown}", hint=_URL_HINT)
+
+
+def _no_answer(rules: ModelRules) -> str:
+    return _NO_ANSWER.format(rules.url or "the server")

@@ -8,21 +8,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archivist.capture.clean import Cleaner
 from archivist.cold_start import lazy_pattern
+from archivist.lessons.support import content_words, holds_form
 from archivist.reading.calls import CALL_KINDS, ToolCall
+from archivist.reading.failures import other_failures
 from archivist.reading.outcomes import has_worked
+from archivist.reading.run import ObservedFailure
 from archivist.reading.wording import is_scratch, relative_path, without_paths
 from archivist.records import Entry, Episode, Event, EventKind, Lesson, Usage
 from archivist.reflect.miners.material import Case, Material
-from archivist.reflect.model.claimed_failure import acts_on_project, all_cases, overcoming_calls
+from archivist.reflect.model.claimed_failure import (
+    SOON,
+    acts_on_project,
+    all_cases,
+    has_unclear_edits,
+    is_of_code,
+    overcoming_calls,
+)
+from archivist.reflect.own_words import own_words
 from archivist.reflect.summary import is_check
 from archivist.text import estimate_tokens, make_legible, shorten, shorten_line
 
 _LONGEST_COMMAND = 240
+# What worked may have to be copied.
+_LONGEST_REMEDY = 480
 _LONGEST_LINE = 220
+_LONGEST_CHANGE = 120
 _LONGEST_MESSAGE = 500
 # The lines of an output that are shown besides the error itself.
 _OUTPUT_LINES = 3
@@ -38,7 +52,6 @@ _SHARE_OF_LOOKS = 0.05
 # So much of a step is looked for in the line that has it.
 _STEP_START = 40
 _MOST_RELATED = 3
-_SOON = 2
 # A line that says why something failed, or where.
 _TELLING = lazy_pattern(
     r"(?i)\b(?:\w*error|fail\w*|cannot|can't|could not|unable|no such|not (?:found|installed|defined)|missing"
@@ -175,10 +188,10 @@ def _usage_words(usage: Usage | None) -> str:
 
 
 def describe_messages(said: Sequence[Event], *, max_tokens: int) -> str:
-    """Return what the user typed, the latest first, each with the number of its event."""
+    """Return what the user typed outside of pastes, the latest first, each with the number of its event."""
     writer = _Writer(max_tokens, lambda _text, _more: "")
     for event in reversed(said):
-        writer.add(f"#{event.seq}: {make_legible(event.text)}")
+        writer.add(f"#{event.seq}: {make_legible(own_words(event.text))}")
     return writer.text
 
 
@@ -278,24 +291,36 @@ def _describe_case(case: Case, material: Material, writer: _Writer, spoken: Mapp
         lines.append(_call_line(met.act, writer))
         if met.cure:
             cured = [act for act in met.cure.acts if acts_on_project(act) or act is met.cure.acts[-1]]
-            lines += [f"{_call_line(act, writer, met.act)} (after #{number})" for act in cured[:2]]
+            after_it = _after(met, met.cure.acts[-1], material)
+            lines += [f"{_call_line(act, writer, met.act)} {after_it}" for act in cured[:2]]
         tried = [text for text in met.in_vain if _is_about(text, met.act)]
         lines += [f"  tried in vain: {shorten_line('; '.join(tried), _LONGEST_LINE)}"] if tried else []
         lines += [_remark_line(after, writer, _LONGEST_LINE)] if after else []
     if not any(met.cure for met in case.met):
-        failed, *overcame = overcoming_calls(case, material) or (case.met[-1].act,)
-        for act in overcame:
-            lines.append(f"{_edit_line(act) or _call_line(act, writer, failed)} (after #{failed.event.seq})")
-        if not overcame and (following := _next_call(failed, material)):
-            lines.append(f"{_call_line(following, writer)} (next)")
+        for occurrence in (case.first, *shown):
+            failed, *overcame = overcoming_calls(replace(case, met=(occurrence,)), material) or (None,)
+            lines += [
+                f"{_edit_line(act, writer, occurrence) or _call_line(act, writer, failed)} "
+                f"{_after(occurrence, overcame[-1], material)}"
+                for act in overcame
+            ]
+        if not any("(after #" in line for line in lines):
+            following = _next_call(case.met[-1].act, material)
+            lines += [f"{_call_line(following, writer)} (next)"] if following else []
     if case.runs > 1:
         lines.append(f"  {case.runs} runs of this project met it")
     return list(dict.fromkeys(lines))
 
 
+def _after(met: ObservedFailure, worked: ToolCall, material: Material) -> str:
+    """Return that a call worked after a failure, and whether edits in between hide what helped."""
+    is_unclear = is_of_code(met) and has_unclear_edits(met.act, worked, material)
+    return f"(after #{met.act.event.seq}{', with several edits in between' if is_unclear else ''})"
+
+
 def _next_call(failed: ToolCall, material: Material) -> ToolCall | None:
     """Return what the agent turned to after a failure, if it was called soon and did not fail."""
-    near = material.reading.acts[failed.at + 1 : failed.at + 1 + _SOON]
+    near = material.reading.acts[failed.at + 1 : failed.at + 1 + SOON]
     return next((act for act in near if act.steps and act.failure is None and not act.changes), None)
 
 
@@ -306,13 +331,25 @@ def _is_about(command: str, failed: ToolCall) -> bool:
     return bool(failed.steps) and any(len(word) > 2 and word in words for word in command.split())
 
 
-def _edit_line(act: ToolCall) -> str:
-    """Return a call that changed files of the project in a line; empty for any other."""
+def _edit_line(act: ToolCall, writer: _Writer, overcome: ObservedFailure | None = None) -> str:
+    """Return a call that changed files of the project in a line; empty for any other.
+
+    With the failure that it overcame, the new line is shown that has most words of its error.
+    """
     if act.failure is not None or not acts_on_project(act) or not act.changes:
         return ""
     names = (relative_path(edit.file) for edit in act.changes if edit.file and not is_scratch(edit.file))
     files = list(dict.fromkeys(names))
-    return f"#{act.event.seq} edited {', '.join(files)}" if files else ""
+    words = content_words(overcome.failure.line) if overcome else []
+    counts = {
+        line.strip(): sum(holds_form(line.casefold(), word) for word in words)
+        for edit in act.changes
+        for line in edit.new.splitlines()
+        if line not in edit.old
+    }
+    telling = max(counts, key=lambda line: counts[line], default="")
+    said = f": {writer.harmless(shorten(telling, _LONGEST_CHANGE))}" if counts.get(telling) else ""
+    return f"#{act.event.seq} edited {', '.join(files)}{said}" if files else ""
 
 
 def _call_line(act: ToolCall, writer: _Writer, after: ToolCall | None = None) -> str:
@@ -323,7 +360,8 @@ def _call_line(act: ToolCall, writer: _Writer, after: ToolCall | None = None) ->
             f"#{event.seq} the user reported FAILED: {writer.harmless(shorten(failure.line, _LONGEST_LINE))}"
         )
     output = without_reminders(event.output)
-    called = shorten_line(_shown_command(act, after or act), _LONGEST_COMMAND)
+    longest = _LONGEST_REMEDY if after and not failure else _LONGEST_COMMAND
+    called = shorten_line(_shown_command(act, after or act), longest)
     head = f"#{event.seq} `{called}`"
     if failure is None:
         last = (output.strip().splitlines() or [""])[-1]
@@ -331,8 +369,11 @@ def _call_line(act: ToolCall, writer: _Writer, after: ToolCall | None = None) ->
         return f"{head} {'worked' if has_worked(act) else 'ended'}{f': {shown}' if shown else ''}"
     error = failure.line.strip()
     lines = [line.strip() for line in output.splitlines() if line.strip() and error not in line]
+    others = other_failures(event.text, event.output, failure) if act.steps else []
     # What ends an output often says only that it failed; why stands where the trouble begins.
-    telling = list(dict.fromkeys(line for line in lines if _TELLING.search(line)))
+    telling = list(
+        dict.fromkeys([*(each.line for each in others), *(line for line in lines if _TELLING.search(line))])
+    )
     chosen = telling if len(telling) <= _OUTPUT_LINES else [*telling[: _OUTPUT_LINES - 1], telling[-1]]
     texts = [
         writer.harmless(shorten(line, _LONGEST_LINE)) for line in (error, *(chosen or lines[:1])) if line
@@ -370,7 +411,7 @@ def _other_lines(
     # What came last is nearest to what came of it.
     spoken = [(event.seq, _remark_line(event, writer)) for event in reversed(events) if _is_remark(event)]
     calls = material.reading.acts
-    edits = [(act.event.seq, edited) for act in calls if (edited := _edit_line(act))]
+    edits = [(act.event.seq, edited) for act in calls if (edited := _edit_line(act, writer))]
     # The last time that something was called tells how it ended.
     last = {act.event.text or act.event.id: act for act in calls if not act.changes}
     checks = sorted(last.values(), key=lambda act: (act.failure is None, act.at))

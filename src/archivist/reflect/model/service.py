@@ -260,12 +260,26 @@ class LanguageModel(BankService):
 
     @decides(Layer.RUNS)
     def read_runs(self, runs: Iterable[str]) -> Iterator[ModelReport]:
-        """Let the model read runs, as the iterator is consumed, until it is no longer answered or allowed."""
-        for run in runs:
+        """Let the model read runs, as the iterator is consumed, until it is no longer answered or allowed.
+
+        Those that it then did not come to wait for it.
+        """
+        wanted = iter(runs)
+        for run in wanted:
             report = self.read_run(run)
             yield report
             if report.is_unfinished:
+                # Without a conversation nothing was asked, and nothing is to be asked again.
+                if report.model:
+                    self._let_wait(wanted, report)
                 break
+
+    def _let_wait(self, runs: Iterable[str], report: ModelReport) -> None:
+        """Note in runs that the model was not reached for them."""
+        waiting = replace(report, questions=[], account={})
+        for run in runs:
+            with self._bank.acting_as(ARCHIVIST).transaction() as writer:
+                self._note(writer, run, waiting, 0)
 
     def _open_questions(self, seen: ReflectionContext, material: Material) -> list[ModelQuestion[Any]]:
         """Return what the run is to be asked about: what could yield something, and was not asked yet."""
@@ -337,22 +351,31 @@ class LanguageModel(BankService):
             report.created = tuple(each.lesson for each in kept if each.is_new)
             changed = (LessonChange.MET, LessonChange.REFINED)
             report.updated = tuple(each.lesson for each in kept if each.change in changed)
-            self._note(writer, seen, report)
+            self._note(writer, seen.episode.id, report, len(seen.events))
 
-    def _note(self, writer: Any, seen: ReflectionContext, report: ModelReport) -> None:
-        """Note in the run what the model told, was asked and cost; its lists replace the mined ones."""
-        current = writer.get(Episode, seen.episode.id)
-        if current is None or not report.questions:
+    def _note(self, writer: Any, run: str, report: ModelReport, events: int) -> None:
+        """Note in the run what the model told, was asked and cost; its lists replace the mined ones.
+
+        A run for which it was not reached waits for it.
+        """
+        current = writer.get(Episode, run)
+        if current is None or not (report.questions or report.is_unfinished):
             return
         notes = notes_of(current)
         earlier = notes.get(BY_MODEL) or {}
-        is_same = earlier.get("model") == report.model and earlier.get("events") == len(seen.events)
+        if not report.questions:
+            marked = {**earlier, "is_unfinished": True, "problem": report.problem}
+            writer.put(
+                replace(current, extra={**current.extra, NOTES: {**notes, BY_MODEL: marked}}), "reflect"
+            )
+            return
+        is_same = earlier.get("model") == report.model and earlier.get("events") == events
         before = earlier if is_same else {}
         told = report.account or before.get("account") or {}
         by_model = {
             **report.as_view(),
             "questions": [*before.get("questions", []), *report.questions],
-            "events": len(seen.events),
+            "events": events,
             "account": to_plain(told),
             "time": to_text(self._bank.now()),
         }
@@ -365,9 +388,16 @@ class LanguageModel(BankService):
 
     @reads(Layer.RUNS)
     def unread_runs(self, days: int = _UNREAD_DAYS) -> list[str]:
-        """Return the runs of the last days that were reflected on and that the model has not read."""
+        """Return the runs that wait for the model, and those of the last days that it has not read."""
         since = at_least("finished", to_text(self._bank.now() - timedelta(days=days)))
-        return [each.id for each in reversed(self._select_unread(since, limit=_MOST_UNREAD))]
+        found = [each.id for each in reversed(self._select_unread(since, limit=_MOST_UNREAD))]
+        return list(dict.fromkeys((*self.waiting_runs(), *found)))
+
+    @reads(Layer.RUNS)
+    def waiting_runs(self) -> list[str]:
+        """Return the runs, of any age, that were read in part or for which the model was not reached."""
+        found = self._select_unread(limit=_MOST_COUNTED)
+        return [each.id for each in reversed(found) if notes_of(each).get(BY_MODEL)]
 
     @reads(Layer.RUNS)
     def older_unread_runs(self) -> tuple[int, int]:
@@ -377,12 +407,13 @@ class LanguageModel(BankService):
         """
         now = self._bank.now()
         before = at_most("finished", to_text(now - timedelta(days=_UNREAD_DAYS)))
-        found = self._select_unread(before, limit=_MOST_COUNTED)
+        unread = self._select_unread(before, limit=_MOST_COUNTED)
+        found = [each for each in unread if not notes_of(each).get(BY_MODEL)]
         ended = [each.finished for each in found if each.finished]
         return len(found), (now - min(ended)).days + 1 if ended else 0
 
-    def _select_unread(self, when: Condition, *, limit: int) -> list[Episode]:
-        own = (when, equals("action", None), equals("provenance", Provenance.MINED))
+    def _select_unread(self, *when: Condition, limit: int) -> list[Episode]:
+        own = (*when, equals("action", None), equals("provenance", Provenance.MINED))
         with self._bank.reading() as reader:
             found = reader.select(Episode, *own, order=("-finished", "-id"), limit=limit)
         told = ((each, notes_of(each).get(BY_MODEL)) for each in found if NOTES in each.extra)

@@ -17,6 +17,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.support import (
+    CODE,
     advised_code,
     contradicted_code,
     denied_code,
@@ -39,10 +40,16 @@ from archivist.reflect.miners.material import Case, Material, importance, make_c
 from archivist.reflect.miners.wish_frames import LONGEST_WISH
 from archivist.reflect.miners.wishes import find_wishes, make_wish
 from archivist.reflect.model.claimed_failure import (
+    SOON,
+    ShownRemedy,
+    edits_between,
     find_case,
     find_remedy,
+    find_said_recovery,
     is_lasting,
+    is_of_code,
     is_of_remedy,
+    overcoming_calls,
     proven_remedies,
     step_text,
 )
@@ -76,6 +83,12 @@ _ENGLISH = lazy_pattern(
     r"\b(?:the|and|is|are|you|your|we|our|it|this|that|with|when|should|must|always|never|please|not|as|of)\b",
     re.IGNORECASE,
 )
+# A clause that tells its reader what to do.
+_TELLS_TO_ACT = lazy_pattern(
+    r"(?:\A|[.:;!,]\s{1,4}|\b(?:THEN|so|and|first|always|please|must|should|to be)\s{1,4})"
+    r"(?:run|use|set|install|add|edit|change|remove|replace)(?:ed|d)?\s",
+    re.IGNORECASE,
+)
 # A sentence that ends so goes on with another one.
 _REFERRING = lazy_pattern(r"\b(?:as well|too|also|it|them|that|those|again)\W*\Z", re.IGNORECASE)
 # "commit", "go on": shorter messages hold no wish, except in languages that write words without spaces.
@@ -98,6 +111,8 @@ class DropReason(StrEnum):
     NO_FAILURE = "cites no failure that the run met"
     CHANCE = "one failure without a remedy may be chance"
     UNPROVEN = "its remedy is not shown to have worked"
+    UNCLEAR = "edits in between may be what helped"
+    UNHELPFUL = "advises what is not shown to have helped"
     DESTRUCTIVE = "its remedy can destroy work or data"
     NOT_STANDING = "no standing rule of how to work, understood without its context"
     NOT_TYPED = "not in the user's own words"
@@ -173,8 +188,12 @@ def verify_lesson(
     # What is to be done may be said in words; only a command can be looked up.
     command = text if _is_command(text := claim.remedy.strip("` "), material) else ""
     shown = find_remedy(command, words, case, material)
+    is_remedy = claim.kind == "remedy" or bool(command)
+    if shown is None and is_remedy and not command:
+        shown = find_said_recovery(case, material, cited)
     remedy, calls = shown or (None, ())
-    evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in calls))))]
+    helped = calls if is_remedy else ()
+    evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in helped))))]
     # What helped earlier runs is shown by their events.
     require_shown(
         f"{words} {code(command) if command else ''}",
@@ -182,16 +201,33 @@ def verify_lesson(
         also=(remedy.text for remedy in proven_remedies(case)),
     )
     _require_consistent(words, cited, case, material)
-    is_remedy = claim.kind == "remedy" or bool(command)
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
-    is_advised = _require_proven(advised, cited, remedy, material, is_remedy=is_remedy)
-    if remedy is None and not is_lasting(case):
+    if remedy is None and not is_remedy and not is_lasting(case):
         raise ClaimError(DropReason.CHANCE)
-    if not is_advised:
+    if is_remedy:
+        _require_proven(advised, cited, shown, case, material)
+    else:
+        is_remedy = _advises_remedy(words, advised, cited, shown, case, material)
+    if not is_remedy:
         # A warning may name what overcame the failure only to say that it is not enough.
         remedy = None
+    events = tuple(dict.fromkeys(event.id for event in evidence))
+    candidate = _draft_candidate(claim, (summary, rule), remedy, case, material)
+    candidate = replace(candidate, events=events)
+    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
+
+
+def _draft_candidate(
+    claim: ProposedLesson,
+    words: tuple[str, str],
+    remedy: Remedy | None,
+    case: Case,
+    material: Material,
+) -> Candidate:
+    """Return the candidate of a claim in its own summary and rule, else as a miner would make it."""
+    summary, rule = words
     if remedy and remedy.text and not rule and code(remedy.text) != case.shown_command:
         rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     candidate = make_candidate(
@@ -203,14 +239,12 @@ def verify_lesson(
         category=_category_of(case, remedy),
         words=(case.first.act.purpose, case.first.failure.subject),
     )
-    candidate = replace(
+    return replace(
         candidate,
         summary=summary,
         importance=bounded_importance(claim.importance, case, has_remedy=bool(candidate.remedies)),
-        events=tuple(dict.fromkeys(event.id for event in evidence)),
         origin=MODEL_ORIGIN,
     )
-    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
 
 
 def _category_of(case: Case, remedy: Remedy | None) -> Category:
@@ -222,20 +256,85 @@ def _category_of(case: Case, remedy: Remedy | None) -> Category:
 def _require_proven(
     advised: Iterable[str],
     cited: Sequence[Event],
-    remedy: Remedy | None,
+    shown: ShownRemedy | None,
+    case: Case,
     material: Material,
-    *,
-    is_remedy: bool,
-) -> bool:
-    """Refuse advice that the run does not show to work; return whether it is the remedy that is advised."""
-    commands = [span for span in advised if _is_command(span, material)]
-    others = [span for span in commands if not is_of_remedy(span, remedy)]
-    if is_remedy and (remedy is None or others):
+) -> None:
+    """Refuse a remedy that the run does not show to work."""
+    if shown is None:
+        raise ClaimError(
+            DropReason.UNCLEAR if _has_edits_before(cited, case, material) else DropReason.UNPROVEN
+        )
+    edits = {act.event.id for act in material.reading.acts if act.changes and not act.has_failed}
+    wrong = edits.intersection(event.id for event in cited)
+    if (
+        shown.remedy.way is RemedyKind.SAID
+        and wrong
+        and not any(act.event.id in wrong for act in shown.calls)
+    ):
         raise ClaimError(DropReason.UNPROVEN)
-    # A warning may advise a check that tells of the failure earlier: a cited call ran it.
+    others = [
+        span for span in advised if _is_command(span, material) and not is_of_remedy(span, shown.remedy)
+    ]
     if not all(_has_run(span, cited, material) for span in others):
         raise ClaimError(DropReason.UNPROVEN)
-    return is_remedy or (bool(commands) and not others)
+
+
+def _has_edits_before(cited: Sequence[Event], case: Case, material: Material) -> bool:
+    """Say whether files were edited between a failure of the code and a cited call that worked."""
+    events = {event.id for event in cited}
+    worked = [
+        act for act in material.reading.acts if act.event.id in events and act.steps and has_worked(act)
+    ]
+    return any(
+        is_of_code(met) and act.at > met.act.at and edits_between(met.act, act, material)
+        for met in case.met
+        for act in worked
+    )
+
+
+def _advises_remedy(
+    words: str,
+    advised: Sequence[str],
+    cited: Sequence[Event],
+    shown: ShownRemedy | None,
+    case: Case,
+    material: Material,
+) -> bool:
+    """Say whether a warning advises what overcame the failure; refuse one that advises what did not help.
+
+    It may advise a check that tells of the failure earlier: a call of it showed the same error, and a cited
+    one worked.
+    """
+    remedy = shown.remedy if shown else None
+    others = [span for span in advised if not is_of_remedy(span, remedy)]
+    mended = [event_text(act.event) for act in overcoming_calls(case, material)[1:] if act.changes]
+    near = [material.reading.acts[met.act.at + 1 : met.act.at + 1 + SOON] for met in case.met]
+    for span in others:
+        is_check = _shows_failure(span, case, material) and _has_run(span, cited, material)
+        # What the agent turned to each time that it failed served instead.
+        is_instead = (
+            not any(map(is_of_code, case.met))
+            and len(near) > 1
+            and all(_has_run(span, [act.event for act in acts], material) for acts in near)
+        )
+        if not is_check and not is_instead and not is_shown(span, mended):
+            raise ClaimError(DropReason.UNHELPFUL)
+    # What helped may be said without its command, if anything is shown to have helped.
+    is_overcome = shown is not None or case.fleeting or overcoming_calls(case, material)
+    if not advised and _TELLS_TO_ACT.search(CODE.sub("", words)) and not is_overcome:
+        raise ClaimError(DropReason.UNHELPFUL)
+    return any(is_of_remedy(span, remedy) and _is_command(span, material) for span in advised) and not others
+
+
+def _shows_failure(command: str, case: Case, material: Material) -> bool:
+    """Say whether a call of a command showed the error of a failure."""
+    lines, wanted = {met.failure.line for met in case.met}, normal_text(command)
+    return any(
+        any(line in act.event.output for line in lines)
+        for act in material.reading.acts
+        if act.has_failed and any(step_text(step.words) == wanted for step in act.steps)
+    )
 
 
 def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:
@@ -267,7 +366,7 @@ def _beside_known(
     if older is None:
         return candidate
     if not _restates(candidate, case, older):
-        return replace(candidate, key="")
+        return replace(candidate, key="", notes={"failure": case.key})
     # With a remedy where there was none it takes the lesson's place too.
     if older is not named and (older.remedies or not candidate.remedies):
         return candidate
@@ -280,7 +379,8 @@ def _beside_known(
         episodes=tuple(shown), events=tuple(event.id for events in shown.values() for event in events)
     )
     runs = tuple(run for run in older.runs if run in shown)
-    return replace(candidate, key="", earlier_runs=runs, evidence=evidence)
+    notes = {"failure": case.key}
+    return replace(candidate, key="", notes=notes, earlier_runs=runs, evidence=evidence)
 
 
 def _split_runs(

@@ -40,7 +40,7 @@ class ProposedLessons:
 
 QUESTION = ModelQuestion(
     "lessons",
-    4,
+    5,
     "What did this run learn the hard way that the next agent on this project should know? At most three "
     "lessons: calls that failed for a reason of the project or its environment, why, and what overcame it; "
     "traps that cost many calls. Each lesson is about a call that says FAILED, and cites its number and that "
@@ -49,9 +49,10 @@ QUESTION = ModelQuestion(
     "remedy `make test`, events 4 and 6. No praise, no advice that fits every project, nothing about bugs of "
     "the code that the run was writing. Whatever you name (commands, paths, errors, quotations, numbers) "
     "must stand in an event that you cite. What stands as (after #…) overcame that failure and can be a "
-    "remedy; what stands as (next) was only done next, and a warning may name it. One failure without a "
-    "remedy may be chance: warn only of what came again or of the environment. Do not repeat a known lesson; "
-    "when you can say one better, with its reason and its remedy, name it in `refines`.",
+    "remedy, but not with several edits in between; what stands as (next) was only done next, and a warning "
+    "may name it. A warning advises only what the record shows to have helped. One failure without a remedy "
+    "may be chance: warn only of what came again or of the environment. Do not repeat a known lesson; when "
+    "you can say one better, with its reason and its remedy, name it in `refines`.",
     ProposedLessons,
     "create_candidate_lessons",
     "If in doubt call detect_duplicates and score_importance, then hand in by create_candidate_lessons.",
