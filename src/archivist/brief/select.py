@@ -4,7 +4,7 @@ Every door builds a `BriefRequest`, so that the same question has the same answe
 no postponed annotations: a hook makes them on its way, and compiling annotations from text costs it time.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -210,6 +210,30 @@ def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
         if find_contradicted(each.lesson, (later.lesson for later in wishes[place + 1 :])):
             dropped.add(each.name)
     return [each for each in offered if each.name not in dropped]
+
+
+def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
+    """Leave out what a lesson tells or says to fail, and commands that every run finds without being told.
+
+    Where nothing else is known, those are what can be told. A lesson on how to test names a right command.
+    """
+    words = {each.name: f"{each.lesson.summary} {each.lesson.rule}" for each in chosen}
+    said = " ".join(words.values())
+    failing = " ".join(words[each.name] for each in chosen if each.lesson.category != "test_strategy")
+    works = [each for each in habits.works if each.errors or f"`{each.command}`" not in failing]
+    telling = [each for each in works if each.errors or not each.is_plain]
+    if chosen or telling or habits.fails:
+        works = telling
+    # What a lesson or a command says of a call is not said again.
+    shown = {event for each in chosen for event in each.lesson.evidence.events}
+    shown.update(event for each in works for event in each.events)
+    named = {each.command for each in works if each.errors}
+    fails = (
+        each
+        for each in habits.fails
+        if each.call not in named and f"`{each.call}`" not in said and shown.isdisjoint(each.events)
+    )
+    return habits._replace(works=tuple(works), fails=tuple(fails))
 
 
 def is_of_person(lesson: Lesson) -> bool:

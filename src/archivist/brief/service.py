@@ -23,6 +23,7 @@ from archivist.brief.select import (
     RenderedBrief,
     drop_contradicted,
     is_of_person,
+    leave_told,
     rules_for,
 )
 from archivist.brief.works import NO_HABITS, Habits, find_habits
@@ -470,7 +471,7 @@ def _select_for_project(
     room = rules.budget_tokens
     if request.preset == BriefPreset.SUBAGENT:
         habits = habits._replace(fails=())
-    habits = _leave_told(_leave_slow(habits, timeouts, request.provider), chosen)
+    habits = leave_told(_leave_slow(habits, timeouts, request.provider), chosen)
     habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
     while chosen and (excess := count_tokens(chosen, habits) - rules.budget_tokens) > 0:
@@ -571,32 +572,6 @@ def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
             kept.append(each)
         shown |= events
     return kept
-
-
-def _leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
-    """Leave out what a lesson tells or says to fail, and commands that every run finds without being told.
-
-    Where nothing else is known, those are what can be told. A lesson on how to test names a right command.
-    """
-    words = {each.name: f"{each.lesson.summary} {each.lesson.rule}" for each in chosen}
-    said = " ".join(words.values())
-    failing = " ".join(
-        words[each.name] for each in chosen if each.lesson.category is not Category.TEST_STRATEGY
-    )
-    works = [each for each in habits.works if each.errors or f"`{each.command}`" not in failing]
-    telling = [each for each in works if each.errors or not each.is_plain]
-    if chosen or telling or habits.fails:
-        works = telling
-    # What a lesson or a command says of a call is not said again.
-    shown = {event for each in chosen for event in each.lesson.evidence.events}
-    shown.update(event for each in works for event in each.events)
-    named = {each.command for each in works if each.errors}
-    fails = (
-        each
-        for each in habits.fails
-        if each.call not in named and f"`{each.call}`" not in said and shown.isdisjoint(each.events)
-    )
-    return habits._replace(works=tuple(works), fails=tuple(fails))
 
 
 def _fit_habits(habits: Habits, fits: Callable[[Habits], bool]) -> Habits:
