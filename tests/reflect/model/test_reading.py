@@ -50,7 +50,7 @@ def test_a_claim_that_its_events_show_supersedes_the_mined_lesson_and_both_are_k
     )
     assert (refined.origin, refined.extra["model"]) == (
         "model",
-        {"name": "scripted", "question": "lessons", "version": 4},
+        {"name": "scripted", "question": "lessons", "version": 5},
     )
     old = bank.lessons.get(mined.id)
     assert (old.status, old.superseded_by, old.summary) == (Status.SUPERSEDED, refined.id, mined.summary)
