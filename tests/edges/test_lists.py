@@ -98,7 +98,7 @@ def test_what_is_the_same_in_every_row_leaves_its_columns_to_the_words(
     assert heading == "ID     Freq  Description (all: repo invoices)"
     assert rows[0].startswith("m-001  2     run `pip install freezegun` first, when ")
     # What the remedy is for is not cut away.
-    second = rows.index("m-002  1     rounding is half up, as the office has it")
+    second = rows.index("m-002  1     acme/invoices: rounding is half up, as the office has it")
     assert " ".join(" ".join(rows[:second]).split()) == f"m-001 2 {_first(learnt)}"
     heading, *_ = _on_terminal(project, "episodes", "list", NO_COLOR="1").splitlines()
     assert re.fullmatch(r"Run +Summary \(all: status \w+, project invoices, agent [\w-]+\)", heading)

@@ -43,7 +43,7 @@ def test_vscode_is_found_in_the_home_of_each_system(
 )
 def test_our_hook_is_known_by_the_paths_of_each_system(command: str) -> None:
     (call,) = entries.calls_in({"type": "command", "command": command})
-    assert call == entries.ProgramCall(("hook", "codex", "stop"), is_alone=True)
+    assert (call.words, call.is_alone) == (("hook", "codex", "stop"), True)
 
 
 def test_hooks_need_no_quoting_in_any_shell(tmp_path: Path) -> None:

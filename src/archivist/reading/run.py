@@ -85,8 +85,7 @@ _SHORT_ERROR = 40
 _MOST_RULES = 4
 _MOST_JUDGED = 20
 _NOT_FOUND = lazy_pattern(r"(?:\bcommand not found: |\b)([\w.+-]{1,40}): (?:command )?not found\b")
-_LONGEST_MISSING = 4_000
-_MANY_MISSING = 3
+_LONGEST_MISSING, _MANY_MISSING = 4_000, 3
 # A line of code or of a difference, a link, or one word alone is no message.
 _CODE_LINE = lazy_pattern(r"^\s*[-+@]|[,;{}(\[]\s*$|^\s*(?:https?:)?\S+\s*$")
 _TAGGED_KINDS = 6
@@ -94,17 +93,16 @@ _TAGGED_KINDS = 6
 _FIRST_CALLS = 3
 _PHASES = {"types": "typecheck"}
 # From here on a file counts as edited over and over.
-_MANY_EDITS = 8
-_MANY_RESTORED = 3
+_MANY_EDITS, _MANY_RESTORED = 8, 3
 _SOURCE_FILE = lazy_pattern(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
-# An import by a path is of the project's own code.
 # The file that asks for a missing module, in a folder of the project that holds nothing of its own.
 _ASKED_IN_SCRATCH = lazy_pattern(
     r"\b(?:from|in|required by|imported by):? ['\"]?(?:[^\s'\"]{1,300}/)?"
     r"(?P<folder>\.?(?:tmp|temp|cache)/(?:[a-z_]{2,20}/)?)[^\s'\"]"
 )
+# An import by a path is of the project's own code.
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
 # What failed, and the number of the call that overcame it.

@@ -49,7 +49,7 @@ class FailingCalls(BankService):
 
 
 def _find_calls(reader: Reader, said: str, asked: Query) -> list[Hit]:
-    conditions = equals("is_error", True), not_equals("tool", ""), contains_text("output", said)
+    conditions = equals("is_error", 1), not_equals("tool", ""), contains_text("output", said)
     events = reader.select(Event, *conditions, order=("-time",), limit=_CANDIDATES)
     runs = reader.records("episode", [event.run for event in events])
     provenances = reader.run_provenances(runs)

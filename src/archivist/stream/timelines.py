@@ -437,20 +437,16 @@ def obstacle_insight(
 ) -> Insight:
     """Return what is said of a blocker or a trouble, and how it stands at the end."""
     cluster = unique_entries(report.entry for report in timeline.reports)
-    cycles, end = timeline.cycles, timeline.end
-    issues, description = timeline.issues, describe_obstacle(timeline)
+    cycles, end, issues = timeline.cycles, timeline.end, timeline.issues
     began, last = timeline.began or timeline.reports[0], cluster[-1]
-    ended = f", open since cycle {began.entry.cycle}"
+    description, ended = describe_obstacle(timeline), f", open since cycle {began.entry.cycle}"
     seen = [e for e in entries if e.type is EntryType.OBSERVATION and {*issues} & {*e.issues}]
-    is_later = bool(seen) and seen[-1].seq > last.seq
-    told_as = quote_entry(seen[-1]) if is_later else quote_report(timeline.reports[-1])
-    state = f"Open since cycle {began.entry.cycle}, last told as {told_as}."
+    state = f"Open since cycle {began.entry.cycle}, last told as {_quote_last(timeline, seen, last)}."
     state += _describe_silence(timeline, entries, others)
     if timeline.later is not None:
         ended, state = f"; then {quote_said(timeline.later)}", ""
     if end is not None:
         ended, state = f", ended in cycle {end.entry.cycle}", f"What ended it: {quote_report(end)}."
-    kind = "blocker" if timeline.is_blocker else "trouble"
     is_strategic = len(cycles) >= STRATEGIC_CYCLES
     is_pressing = is_strategic and end is None and timeline.later is None
     decision = _find_decision(timeline, entries) if is_strategic else None
@@ -483,7 +479,7 @@ def obstacle_insight(
         f"Held up: {', '.join(f'#{issue}' for issue in victims)}." if victims else "",
         f"Decided: {quote_entry(decision)}." if decision else "",
         name_related(related, issues),
-        tags=(kind,),
+        tags=("blocker" if timeline.is_blocker else "trouble",),
         issues=issues,
         importance=10 if is_pressing else 9,
         quoted=(*known, *tried, *why),
@@ -493,6 +489,12 @@ def obstacle_insight(
         words=tuple(timeline.words),
         rule=" ".join(decision.action.split()).rstrip(".") if decision else "",
     )
+
+
+def _quote_last(timeline: Timeline, seen: Sequence[Entry], last: Entry) -> str:
+    """Quote what was last observed of it, if that is later than its last report."""
+    is_later = bool(seen) and seen[-1].seq > last.seq
+    return quote_entry(seen[-1]) if is_later else quote_report(timeline.reports[-1])
 
 
 def _find_victims(timeline: Timeline) -> dict[int, None]:
