@@ -55,7 +55,7 @@ def test_the_loop_does_what_can_be_done_and_learns_what_works(lead: Bank) -> Non
     assert "(known to work)" in " ".join(done.steps)
     prompts = (lead.root / "prompts.txt").read_text("utf-8").split("=====")
     assert "- regex: failed: regex cannot nest" in prompts[1]
-    assert "- build: agent:coder did build" in prompts[-2]
+    assert "- build: “agent:coder did build” (said by agent coder)" in prompts[-2]
     # A run is begun and ended for each attempt, and names its agent.
     runs = [run for run in lead.runs.episodes() if run.action is None]
     assert {(run.agent, run.status) for run in runs} >= {
@@ -121,7 +121,10 @@ def test_a_worker_is_told_what_memory_knows(lead: Bank) -> None:
     assert "- convention/imports: Use the node: prefix for builtins" in prompt
     assert "- architecture/parser: The parser is generated from grammar.txt" in prompt
     assert "- Write a parser for the query language: recursive descent: all tests pass" in prompt
-    assert "made it (parser.txt, changed since it was registered; lexer.txt, unchanged)" in prompt
+    assert (
+        "“made it” (said by agent coder) (parser.txt, changed since it was registered; lexer.txt, unchanged)"
+        in prompt
+    )
     assert "e.example" not in prompt
 
 
@@ -134,7 +137,8 @@ def test_what_the_loop_learns_is_a_sentence_of_the_project(bank_cli: Command, pr
     bank_cli("tasks", "run", "--worker", f"coder={sys.executable} worker.py")
     (fact,) = json.loads(bank_cli("knowledge", "list", "--json").out)["facts"]
     assert fact["value"] == (
-        "For tasks such as \u201cBuild the parser\u201d use `pratt`. `regex` failed: regex cannot nest."
+        "For tasks such as \u201cBuild the parser\u201d use `pratt`. "
+        "`regex` failed: \u201cregex cannot nest\u201d."
     )
     assert fact["project"] == project.name
 

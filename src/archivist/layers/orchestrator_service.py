@@ -23,12 +23,14 @@ from archivist.errors import ArchivistError, DecidedError, InputError
 from archivist.files.parse import parse_json
 from archivist.files.processes import is_process_gone, name_process
 from archivist.layers.artifacts_service import FileState
-from archivist.lessons.agent_words import agent_suspicion
+from archivist.lessons.agent_words import agent_suspicion, name_agent, quote_words, retold_suspicion
+from archivist.lessons.risky_text import is_plain_name
 from archivist.records.episode import Episode
 from archivist.records.event import Event
 from archivist.records.layers import Task
 from archivist.records.run_words import Action, EpisodeStatus, EventKind
 from archivist.records.tier_words import TaskState
+from archivist.records.words import ActorKind
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
@@ -214,9 +216,10 @@ class _Loop:
     def _compose_prompt(self, task: Task, approach: str, brief: str) -> str:
         """Return what a worker reads: its task, what was tried, what memory knows, the brief."""
         bank = self._bank
-        parts = [f"# Task {task.id}", "", task.title]
+        said = bank.tasks.speakers(task.id)
+        parts = [f"# Task {self._name_task(task)}", "", _mark_words(task.title, said)]
         if approach:
-            parts += ["", f"Approach: {approach}"]
+            parts += ["", f"Approach: {_mark_words(approach, said)}"]
         with bank.reading() as reader:
             before = [reader.get(Task, name) for name in task.needs]
             before += [each for each in reader.select(Task) if each.parent == task.id]
@@ -253,7 +256,18 @@ class _Loop:
             for check in checks
         ]
         made = f" ({'; '.join(files)})" if files else ""
-        return f"{task.id}: {task.result or 'done'}{made}"
+        # Whoever reports to the loop or as an agent is the task's agent; else a person wrote it.
+        result = shorten_line(task.result, _RESULT_CHARACTERS // 2)
+        with self._bank.reading() as reader:
+            verb = Action.COMPLETED.value
+            entries = [each for each in reader.text_entries(task.id, "task") if each.verb == verb]
+        if result and (task.run or any(each.actor.kind is ActorKind.AGENT for each in entries[:1])):
+            result = "" if retold_suspicion(result) else quote_words(result, name_agent(task.owner))
+        return f"{self._name_task(task)}: {result or 'done'}{made}"
+
+    def _name_task(self, task: Task) -> str:
+        """Return the id of a task; one that an agent made a sentence is the agent's."""
+        return task.id if is_plain_name(task.id) else _mark_words(task.id, self._bank.tasks.speakers(task.id))
 
     def observe(self, worker: _Worker, ended: _ProcessResult) -> Task:
         """Record how an attempt ended, and what was decided after a failure."""
@@ -291,17 +305,30 @@ class _Loop:
         except ArchivistError as error:
             # A log that cannot be read must not end the loop; the task has its result.
             self._note(f"{task.id}: nothing learnt from its run: {error.message}")
-        tried = bank.attempts.list_approaches(task.id)
-        others = [each for each in tried if each.approach != task.approach and each.failed]
-        if is_done and others and task.approach in task.approaches:
-            value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
-            for other in others:
-                outcome = f": {other.last.outcome}" if other.last.outcome else ""
-                value += f" `{other.approach}` failed{outcome.rstrip('.')}."
-            if agent_suspicion(value):
-                value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
-            learnt = (CONVENTION, task.parent or task.id, value)
-            bank.knowledge.put(*learnt, source="orchestrator", confidence=_CONFIDENCE)
+        if is_done:
+            self._keep_convention(task)
+
+    def _keep_convention(self, task: Task) -> None:
+        """Keep what worked after others failed, in the orchestrator's name: only what no agent planned."""
+        said = self._bank.tasks.speakers(task.id)
+        tried = self._bank.attempts.list_approaches(task.id)
+        others = [
+            each
+            for each in tried
+            if each.approach != task.approach and each.failed and said.get(each.approach) == ""
+        ]
+        is_own = said.get(task.title) == "" and said.get(task.approach) == ""
+        value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
+        if not (is_own and others and task.approach in task.approaches) or agent_suspicion(value):
+            return
+        for other in others:
+            # How it failed is the worker's word.
+            outcome = "" if retold_suspicion(other.last.outcome) else other.last.outcome.rstrip(".")
+            why = f": \u201c{outcome}\u201d" if outcome else ""
+            failed = f" `{other.approach}` failed{why}."
+            value += "" if agent_suspicion(value + failed) else failed
+        learnt = (CONVENTION, task.parent or task.id, value)
+        self._bank.knowledge.put(*learnt, source="orchestrator", confidence=_CONFIDENCE)
 
     def result(self) -> OrchestrationResult:
         """Return what was done, and the tasks left open: they wait, or nobody works for their owner."""
@@ -358,6 +385,12 @@ def _read_planned(line: str) -> dict[str, Any]:
     if not isinstance(given.get("title"), str):
         raise InputError("a task needs a title")
     return given
+
+
+def _mark_words(text: str, said: Mapping[str, str]) -> str:
+    """Return words of a plan; those that an agent or a file said first are marked as theirs."""
+    speaker = said.get(text, "")
+    return quote_words(text, speaker) if speaker else text
 
 
 def _advise(approach: str) -> str:

@@ -19,6 +19,7 @@ from archivist.records.layers import Task, validate_task
 from archivist.records.plain import decoder, from_plain
 from archivist.records.run_words import Action, EpisodeStatus
 from archivist.records.tier_words import RetryDecision, TaskState
+from archivist.records.words import ActorKind
 from archivist.service import BankService
 from archivist.store.filters import Condition, equals, not_equals
 
@@ -31,6 +32,7 @@ _ENDED = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
 # An attempt has an approach; a task need not name one.
 _PLAIN_WAY = "the task as it stands"
 _RECENT = 3
+_FILE = "a file"
 
 
 class AgentActivity(NamedTuple):
@@ -61,7 +63,8 @@ class Tasks(BankService):
     ) -> Task:
         """Add a task, or plan it anew: adding a known id changes what is given and leaves how it stands.
 
-        An agent adds tasks for itself. What it needs and its parent must exist, and must not wait for it.
+        An agent adds tasks for itself; of a task that somebody else planned it changes the approaches alone.
+        What a task needs and its parent must exist, and must not wait for it.
         """
         now = self._bank.now()
         owner = validate_name("owner", owner or self._bank.agent_name)
@@ -84,10 +87,25 @@ class Tasks(BankService):
                 changes = {field: getattr(task, field) for field, value in given.items() if value}
                 changes |= {"max_attempts": most} if max_attempts is not None else {}
                 changed = replace(known, **changes)
+                self._refuse_others_words(writer, known, changed)
                 task = known if changed == known else replace(changed, updated=now)
             _require_graph(writer, task)
             writer.put(task, "plan")
         return task
+
+    def _refuse_others_words(self, reader: Reader, known: Task, changed: Task) -> None:
+        """Refuse an agent that rewords a task that somebody else planned: a worker reads it as theirs."""
+        is_reworded = replace(changed, approaches=known.approaches) != known
+        is_agent = self._bank.actor.kind is ActorKind.AGENT
+        if is_agent and is_reworded and not find_speakers(reader, known.id).get(known.title):
+            hint = "somebody else planned it: an agent may only change its approaches"
+            self._bank.refuse(Layer.TASKS, Verb.WRITE, what=known.id, hint=hint)
+
+    @reads(Layer.TASKS)
+    def speakers(self, name: str) -> dict[str, str]:
+        """Return the words of a task's plans, each with the agent or file that said it first, or nothing."""
+        with self._bank.reading() as reader:
+            return find_speakers(reader, name)
 
     @reads(Layer.TASKS)
     def get(self, name: str) -> Task:
@@ -285,6 +303,28 @@ class Tasks(BankService):
         from archivist.layers.orchestrator_service import orchestrate
 
         return orchestrate(self._bank, workers, planner=planner, at_once=at_once, timeout_s=timeout_s)
+
+
+def find_speakers(reader: Reader, name: str) -> dict[str, str]:
+    """Return the ids, titles and approaches that a task had, each with who said it first.
+
+    That is an agent or a file; a person and an orchestrator have no name here.
+    """
+    from archivist.lessons.agent_words import name_agent
+    from archivist.store.ledger import REMOVED
+
+    said: dict[str, str] = {}
+    for change in reader.changes(record_id=name, kind="task"):
+        if change.entry.payload_hash == REMOVED:
+            said = {}
+        actor, planned = change.entry.actor, change.after or {}
+        is_agent, is_file = actor.kind is ActorKind.AGENT, change.entry.verb == "import"
+        speaker = name_agent(actor.name) if is_agent else _FILE if is_file else ""
+        approaches = planned.get("approaches")
+        words = approaches if isinstance(approaches, list | tuple) else ()
+        for each in (planned.get("id"), planned.get("title"), *words):
+            said.setdefault(str(each or ""), speaker)
+    return said
 
 
 def _require_task(reader: Reader, name: str) -> Task:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from archivist.cold_start import lazy_pattern
-from archivist.lessons.risky_text import plain_letters, suspicion
+from archivist.lessons.risky_text import borrowed_voice, is_plain_name, plain_letters, suspicion
 from archivist.reading import risk_tables as tables
 from archivist.reading.command_risks import find_commands, spell_plainly
 from archivist.reading.command_words import program_name
@@ -24,6 +24,7 @@ DESTROYS = "can destroy work or data"
 READS_SECRETS = "reads a file of secrets"
 NAMES_HOME = "names a place outside of the project"
 ORDERS = "orders its reader to send, approve, skip or hide something"
+FORGES = "marks words as a person's"
 
 # A file and a host name look alike (`cart.ts`, `evil.to`): alone, only endings that no file or attribute has
 # count; with a port or a path behind them, some more.
@@ -102,6 +103,43 @@ _QUIET = lazy_pattern(
     r" (?:the|your) (?:user|human|owner)",
     re.IGNORECASE,
 )
+_FORGED_MARK = lazy_pattern(
+    r"[(\[][^()\[\]\n]{0,60}?\b(?:said|typed|written|approved|confirmed|decided|accepted|wanted)\sby\s"
+    r"(?:(?:the|your|a|our)\s)?(?:user|person|human|owner|maintainer)",
+    re.IGNORECASE,
+)
+# To deliver is what many notes are about; only a clause that orders it counts, and no failure of it.
+_DELIVERS = r"(?:push|merge|commit|deploy|release|publish)"
+_DELIVERY = lazy_pattern(
+    rf"[\W_]*(?:(?:for\snow|please|always|just|now|also|instead|first|next|to)\s){{0,3}}{_DELIVERS}\s"
+    r"(?:[\w-]{1,20}\s){0,3}(?:to|into|on)\s(?![^\n]{0,80}\b(?:reject|fail|block|deni|refus|time|stop)\w*)",
+    re.IGNORECASE,
+)
+_ADDRESSED_DELIVERY = lazy_pattern(rf"\b{_ADDRESS}{_DELIVERS}\b", re.IGNORECASE)
+
+
+def quote_words(text: str, speaker: str) -> str:
+    """Return words on one line in quotation marks that they cannot close, and who says them."""
+    inner = " ".join(text.split()).translate({ord(mark): '"' for mark in "\u201c\u201d"})
+    return f"\u201c{inner}\u201d (said by {speaker})"
+
+
+def name_agent(name: str) -> str:
+    """Return how a mark names an agent: a name that is a sentence says nothing."""
+    return f"agent {name}" if is_plain_name(name) else "an agent"
+
+
+def retold_suspicion(*texts: str) -> str:
+    """Return why the words of agents may not be told on in another's place, or an empty string.
+
+    Their own lines in core memory bear their name. What is told on was asked for by nobody, so it neither
+    speaks for the user nor orders what is delivered.
+    """
+    if why := agent_suspicion(*texts) or borrowed_voice(*texts):
+        return why
+    clauses = (part for text in map(plain_letters, texts) for part in _CLAUSE_END.split(text))
+    is_order = any(_DELIVERY.match(part) or _ADDRESSED_DELIVERY.search(part) for part in clauses)
+    return ORDERS if is_order else ""
 
 
 def agent_suspicion(*texts: str) -> str:
@@ -146,6 +184,8 @@ def _judge(text: str, *, may_name_remote: bool = False) -> str:
     # A client puts the file that stands behind such a sign into the prompt.
     if _ATTACHED.search(text):
         return READS_SECRETS
+    if _FORGED_MARK.search(text):
+        return FORGES
     is_order = _QUIET.search(text) or _ADDRESSED_ORDER.search(text)
     if is_order or any(map(_ORDER.match, _CLAUSE_END.split(text))):
         return ORDERS

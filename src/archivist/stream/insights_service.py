@@ -16,7 +16,7 @@ from archivist.core.blocks import WorkStatus, text_of
 from archivist.core.proposals import with_line
 from archivist.errors import ArchivistError
 from archivist.ids import derived_id
-from archivist.lessons.agent_words import agent_suspicion
+from archivist.lessons.agent_words import agent_suspicion, quote_words, retold_suspicion
 from archivist.reading.wording import tags
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
@@ -60,6 +60,11 @@ ROLE = "archivist"
 _BLOCKERS = "stream_blockers"
 # A setting of the bank: the insights in core memory's lessons that reflections wrote, the newest last.
 _SURFACED = "stream_surfaced"
+# A setting of the bank: the lines that reflections wrote to core memory, each with its entries.
+_EVIDENCE = "stream_core_evidence"
+_MOST_EVIDENCE = 50
+_AGENT = "an agent"
+_AGENT_MARK = f" (said by {_AGENT})"
 _SURFACED_IMPORTANCE = 10
 _FIGURES = re.compile(r"\d|\b(?:rose|fell|moved) from\b")
 _MOST_SURFACED = 5
@@ -208,7 +213,12 @@ def _earlier_entries(bank: Bank, reader: Reader) -> list[Entry]:
         at_least("importance", bank.config.stream.gather_importance),
         not_equals("type", EntryType.REFLECTION),
     ]
-    return reader.select(Entry, *conditions, order=("-seq",), limit=_EARLIER)[::-1]
+    earlier = reader.select(Entry, *conditions, order=("-seq",), limit=_EARLIER)[::-1]
+    # What somebody took out of core memory does not come back from the same entries.
+    present = {*_blocker_lines(reader), *_lesson_lines(reader)}
+    noted = reader.json_setting(_EVIDENCE).items()
+    refused = {name for line, names in noted if line not in present for name in names}
+    return [entry for entry in earlier if entry.id not in refused and not entry.extra.get(BROUGHT_BY)]
 
 
 def _told_before(reader: Reader) -> set[str]:
@@ -254,7 +264,7 @@ def _write_insights(bank: Bank, writer: Writer, found: list[Insight], entries: l
         known = writer.select(Entry, *same, order=("seq",), limit=1)
         content = f"Known since cycle {known[0].cycle}. {insight.content}" if known else insight.content
         extra: dict[str, object] = {"evidence": list(insight.evidence)}
-        extra[SAID_BY] = writer.agents_behind(insight.quoted)
+        extra[SAID_BY] = _agents_of(writer, insight)
         # It belongs to the project of what it is about, and goes with its last run.
         run = next((runs[name] for name in reversed(insight.evidence) if name in runs), "")
         extra |= {OF_RUN: run} if run else {}
@@ -306,13 +316,16 @@ def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list
     told: list[str] = []
     problems: list[str] = []
     # The words are those of whoever wrote the entries, agents mostly: the same gate as for their own writing.
-    why = {each.action: agent_suspicion(_words_for_core(each)) for each in found}
+    with bank.reading() as reader:
+        agents = {each.action: bool(_agents_of(reader, each)) for each in found}
+    judges = {True: retold_suspicion, False: agent_suspicion}
+    why = {each.action: judges[agents[each.action]](*_words_for_core(each)) for each in found}
     problems += [f"left out of core memory, {reason}" for reason in why.values() if reason]
     found = [each for each in found if not why[each.action]]
     steps = [partial(_remove_ended_blockers, bank, entries)]
-    steps += [partial(_append_blocker, bank, insight) for insight in found if insight.blocker]
+    steps += [partial(_append_blocker, bank, each, agents[each.action]) for each in found if each.blocker]
     steps += [partial(_propose_rule, bank, insight) for insight in found if insight.rule]
-    steps.append(partial(_surface_insights, bank, found))
+    steps.append(partial(_surface_insights, bank, found, agents))
     for step in steps:
         try:
             told += step()
@@ -321,12 +334,32 @@ def _update_core(bank: Bank, done: Insights, found: list[Insight], entries: list
     return done._replace(told_core=tuple(told), problems=tuple(problems))
 
 
-def _words_for_core(insight: Insight) -> str:
-    surfaced = insight.action if insight.importance >= _SURFACED_IMPORTANCE else ""
-    return f"{insight.blocker or ''}\n{insight.rule or ''}\n{surfaced}"
+def _words_for_core(insight: Insight) -> tuple[str, ...]:
+    surfaced = _line_of(insight) if insight.importance >= _SURFACED_IMPORTANCE else ""
+    return insight.blocker, insight.rule, surfaced
 
 
-def _surface_insights(bank: Bank, found: list[Insight]) -> list[str]:
+def _agents_of(reader: Reader, insight: Insight) -> list[str]:
+    return reader.agents_behind(dict.fromkeys((*insight.quoted, *insight.evidence)))
+
+
+def _line_of(insight: Insight) -> str:
+    return insight.action.removeprefix("Reflection: ")
+
+
+def _without_mark(line: str) -> str:
+    """Return a line as the reflection worded it, for comparisons."""
+    return line[1 : -len(_AGENT_MARK) - 1] if line.endswith(f"\u201d{_AGENT_MARK}") else line
+
+
+def _note_evidence(writer: Writer, lines: dict[str, tuple[str, ...]], gone: Iterable[str] = ()) -> None:
+    """Note the entries behind lines of core memory; `gone` are those that the reflection itself took out."""
+    noted = {line: names for line, names in writer.json_setting(_EVIDENCE).items() if line not in {*gone}}
+    kept = list((noted | {line: list(names) for line, names in lines.items()}).items())[-_MOST_EVIDENCE:]
+    writer.set_setting(_EVIDENCE, canonical_json(dict(kept)))
+
+
+def _surface_insights(bank: Bank, found: list[Insight], agents: dict[str, bool]) -> list[str]:
     """Write the weightiest insights to the lessons of core memory, in place of earlier ones on the same.
 
     Blockers are in the status already. Only the newest few stay: core memory is always in context.
@@ -335,20 +368,22 @@ def _surface_insights(bank: Bank, found: list[Insight]) -> list[str]:
     with bank.transaction() as writer:
         before: list[str] = list(writer.json_setting(_SURFACED).get("lines", ()))
         lines = [line for line in before if not any(_is_same_insight(line, each) for each in told)]
-        new = [
-            each.action.removeprefix("Reflection: ")
+        evidence = {
+            quote_words(_line_of(each), _AGENT) if agents[each.action] else _line_of(each): each.evidence
             for each in told
             if each.importance >= _SURFACED_IMPORTANCE
-        ]
+        }
+        new = list(evidence)
         kept = [*lines, *new][-_MOST_SURFACED:]
         if kept == before:
             return []
         writer.set_setting(_SURFACED, canonical_json({"lines": kept}))
-        present = text_of(writer.get(Block, CoreSection.LESSONS.value)).splitlines()
-        for line in before:
-            # Somebody may have removed or reworded it.
-            if line not in kept and f"- {line}" in present:
-                bank.core.take_out("lessons", line)
+        present = _lesson_lines(writer)
+        gone = [line for line in before if line not in kept and line in present]
+        _note_evidence(writer, {line: names for line, names in evidence.items() if line in kept}, gone)
+        for line in gone:
+            # Somebody may have removed or reworded the others.
+            bank.core.take_out("lessons", line)
         for line in kept:
             if line not in before:
                 bank.core.append("lessons", line)
@@ -357,7 +392,7 @@ def _surface_insights(bank: Bank, found: list[Insight]) -> list[str]:
 
 def _is_same_insight(line: str, insight: Insight) -> bool:
     """Say whether a line of core memory and an insight have one subject: the words before their figures."""
-    texts = (line, insight.action.removeprefix("Reflection: "))
+    texts = (_without_mark(line), _line_of(insight))
     one, other = ({*words_of(_FIGURES.split(text)[0])} for text in texts)
     return one == other or are_alike_enough(one, other)
 
@@ -384,6 +419,7 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
             rest = _own_blockers(writer)
             rest.pop(text, None)
             writer.set_setting(_BLOCKERS, canonical_json(rest))
+            _note_evidence(writer, {}, [text] if text in _blocker_lines(writer) else ())
             # Somebody may have removed or reworded it before.
             if text in _blocker_lines(writer):
                 bank.core.take_out("blockers", text)
@@ -391,15 +427,17 @@ def _remove_ended_blockers(bank: Bank, entries: list[Entry]) -> list[str]:
     return told
 
 
-def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
+def _append_blocker(bank: Bank, insight: Insight, is_of_agents: bool) -> list[str]:
     with bank.transaction() as writer:
         for line in _blocker_lines(writer):
             # An issue is compared by its whole number: #8 is not #84.
             is_same_issue = set(find_references(line).issues) & set(insight.issues)
-            if is_same_issue if insight.issues else are_alike(words_of(line), insight.words):
+            if is_same_issue if insight.issues else are_alike(words_of(_without_mark(line)), insight.words):
                 return []
-        bank.core.append("blockers", insight.blocker)
+        said = quote_words(insight.blocker, _AGENT) if is_of_agents else insight.blocker
+        bank.core.append("blockers", said)
         text = _blocker_lines(writer)[-1]
+        _note_evidence(writer, {text: insight.evidence})
         about = (insight.issues, insight.words)
         writer.set_setting(_BLOCKERS, canonical_json({**_own_blockers(writer), text: about}))
     return [f"status blockers: {text}"]
@@ -408,6 +446,11 @@ def _append_blocker(bank: Bank, insight: Insight) -> list[str]:
 def _blocker_lines(reader: Reader) -> list[str]:
     status = reader.get(Block, CoreSection.STATUS.value)
     return list(from_plain(WorkStatus, status.content).blockers) if status else []
+
+
+def _lesson_lines(reader: Reader) -> list[str]:
+    lines = text_of(reader.get(Block, CoreSection.LESSONS.value)).splitlines()
+    return [line.removeprefix("- ") for line in lines]
 
 
 def _own_blockers(reader: Reader) -> dict[str, Any]:
@@ -426,7 +469,7 @@ def _propose_rule(bank: Bank, insight: Insight) -> list[str]:
     if is_known:
         return []
     said = f" (said by {', '.join(agents)})" if agents else ""
-    reason = insight.action.removeprefix("Reflection: ") + said
+    reason = _line_of(insight) + said
     made = bank.proposals.propose(
         CoreSection.RULES.value, with_line(before, rule), reason=reason, evidence=insight.evidence
     )

@@ -250,8 +250,9 @@ def search_texts(
     for hit in hits:
         time, day = (hit.time.isoformat(), f"  {hit.time:%Y-%m-%d}") if hit.time else (None, "")
         names = {"id": hit.name, "uid": hit.id, "kind": hit.kind, "text": hit.text}
-        views.append({**names, "score": round(hit.score, 4), "time": time})
-        lines.append(f"{hit.score:.2f}  {hit.name}{day}\n      {hit.text}")
+        provenance, mark = (hit.provenance, hit.provenance.mark) if hit.provenance else (None, "")
+        views.append({**names, "score": round(hit.score, 4), "time": time, "provenance": provenance})
+        lines.append(f"{hit.score:.2f}  {hit.name}{day}{mark}\n      {hit.text}")
     return Answer({"hits": views}, "\n".join(lines), () if hits else ("nothing found",))
 
 
