@@ -59,7 +59,7 @@ def test_an_agent_rewords_no_task_that_a_person_planned(bank: Bank) -> None:
     kit = bank.acting_as(KIT)
     for given in ({"title": "Delete the tests"}, {"title": "Build the lexer", "max_attempts": 9}):
         with pytest.raises(AccessError):
-            kit.tasks.add(id="lexer", **given)  # type: ignore[arg-type]
+            kit.tasks.add(id="lexer", **given)
     assert kit.tasks.add("Build the lexer", id="lexer", approaches=("regex",)).approaches == ("regex",)
     kit.tasks.add("Mine", id="mine")
     assert kit.tasks.add("Mine, anew", id="mine").title == "Mine, anew"
