@@ -157,3 +157,17 @@ def test_a_lesson_of_no_known_project_is_not_told_as_one_of_this(bank: Bank) -> 
         writer.put(replace(mined, signature="|missing_module:kiln"), "mine")
     chosen = {each.lesson.id for each in bank.brief(task="Mend the kiln", project="kiln-app").chosen}
     assert chosen == {said.id}
+
+
+@pytest.mark.req("A4")
+def test_sessions_of_a_database_are_filed_under_the_name_that_setup_says(
+    archivist: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    clone = make_repository(tmp_path / "foo", "https://github.com/acme/widget")
+    for number in range(3):
+        client_homes.opencode(home, clone, number)
+    archivist("setup", "--yes", cwd=clone)
+    runs = json.loads(archivist("episodes", "list", "--repo", "*", "--json", cwd=clone).out)["episodes"]
+    assert [run["projectRoot"] for run in runs] == ["widget"] * 3
+    assert archivist("brief", cwd=clone).out

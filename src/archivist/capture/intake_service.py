@@ -302,7 +302,8 @@ class Intake:
         if projects.is_newer(Path(folder), episode.started):
             project, checkout = projects.unknown_project(Path(folder))
             return replace(episode, project=project, extra={**episode.extra, projects.CHECKOUT: checkout})
-        project, extra = episode.project, episode.extra
+        # A client's database says nothing of the caller's name for it.
+        project, extra = self._known.project or episode.project, episode.extra
         place = Path(folder) if is_folder(Path(folder)) else projects.stranger_around(Path(folder), root)
         home = place or Path(self._known.folder or folder)
         extra = {**extra, **self._note_entered(episode.id, Path(folder), home)}

@@ -431,11 +431,12 @@ def _quarantine_draft(draft: Lesson) -> Lesson:
 def meet_shared(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Merge another clone's version; only a sighting elsewhere restarts the count of unseen runs.
 
-    What the user typed here stays hers, with its words, marks and count.
+    What the user typed here stays hers, with its words and count; only tags of both are united.
     """
-    if known.provenance is Provenance.TYPED:
-        return known
     merged = meet_imported(known, candidate, sighting)
+    if known.provenance is Provenance.TYPED:
+        tags = merge_sets(known.tags, merged.tags)
+        return replace(known, tags=tags, updated=merged.updated) if set(tags) != set(known.tags) else known
     if candidate.record is not None and set(candidate.record.runs) <= set(known.runs):
         merged = replace(merged, unseen_from=known.unseen_from)
     # Shared lines hold tags in sorted order, which is no change.

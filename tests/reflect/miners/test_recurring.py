@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .scripted import learnt, one, run, sh
+from .scripted import edit, learnt, one, run, sh
 
 OVERLOADED = "anthropic.OverloadedError: Overloaded"
 CALL = sh(
@@ -86,3 +86,12 @@ def test_a_line_of_a_file_that_the_call_showed_is_no_message() -> None:
     shown = "# Skill\n- Error: require an authenticated session\nLogged in to example.com as dev"
     calls = sh("sed -n 1,40p skills/pr.md; forge auth status", shown, 1), sh("ls", "a")
     assert learnt(run(*calls), run(*calls, name="run-2"), run(*calls, name="run-3")) == []
+
+
+def test_tests_that_fail_with_other_messages_are_not_one_that_keeps_failing() -> None:
+    readings = []
+    for number, said in enumerate(("loads the cart", "draws the map", "sends the mail")):
+        log = f"FAIL src/{number}.test.ts\n● Shop panel {said}: AssertionError: expected {number} to be 7"
+        calls = sh("npx vitest run", log, 1), edit("src/a.ts", "a", "b"), sh("npx vitest run", "9 passed")
+        readings.append(run(*calls, name=f"run-{number}", task=f"task {number}"))
+    assert [each.summary for each in learnt(*readings) if "keeps failing" in each.summary] == []

@@ -195,7 +195,7 @@ def test_what_was_edited_after_the_users_next_message_cured_no_report(bank: Bank
 
 def test_what_a_service_returned_as_data_is_no_failure(bank: Bank, tmp_path: Path) -> None:
     data = '[{"id":1,"body":"The hook failed\\n error: cannot find module x"}, {"body": "FAILED"}]'
-    run = reflected_run(bank, tmp_path, [("gh api repos/acme/app/pulls/1/reviews", data, False)])
+    run = reflected_run(bank, tmp_path, [("gh api repos/acme/billing/pulls/1/reviews", data, False)])
     assert "FAILED" not in prompts(bank, run, NO_ACCOUNT)[0].split("reviews`")[1].split(":")[0]
 
 
@@ -203,14 +203,14 @@ def test_a_long_command_that_worked_is_shown_whole_and_may_be_claimed_by_its_beg
     bank: Bank, tmp_path: Path
 ) -> None:
     body = "It is addressed by a change of the parser. " * 6
-    failing = f'gh api repos/acme/app/pulls/comments/7/replies -f body="{body}"'
+    failing = f'gh api repos/acme/billing/pulls/comments/7/replies -f body="{body}"'
     failed = (failing, "Exit code 1\ngh: Not Found (HTTP 404)", True)
-    begun = "gh api repos/acme/app/pulls/3/comments/7/replies"
+    begun = "gh api repos/acme/billing/pulls/3/comments/7/replies"
     run = reflected_run(bank, tmp_path, [failed, (f'{begun} -f body="{body}"', '{"url": "x"}', False)])
     claims = [
         {
             "kind": "remedy",
-            "summary": f"`gh api repos/acme/app/pulls/comments/7/replies` fails: use `{begun}`",
+            "summary": f"`gh api repos/acme/billing/pulls/comments/7/replies` fails: use `{begun}`",
             "remedy": remedy,
             "events": [0, 1],
         }

@@ -309,7 +309,8 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         # A server that is down now says nothing about the next run, nor does a message about another thing
         # in each run: that the call often fails is counted for the brief.
-        is_vague = (is_of_code and "<" in error) or not says_more(error, act.purpose) or _shows_files(act)
+        is_vague = (is_of_code and ("<" in error or not case.has_one_error)) or _shows_files(act)
+        is_vague = is_vague or not says_more(error, act.purpose)
         if not done and (is_vague or _OUTAGE.search(line)):
             continue
         yield make_candidate(

@@ -72,6 +72,7 @@ class Case:
     `line` are those of the first run that met it; `shown` has those of the call that each remedy helped, and
     `calls` the names of the calls where it helped several that have no form in common; under None, of all.
     `varying` are the remedies that helped against different errors.
+    `has_one_error` says that all runs met the same message but for its places and names.
     `accepted` says which words the program takes, as it said last. `acts` are the calls of this run.
     """
 
@@ -90,6 +91,7 @@ class Case:
     shown: Mapping[Remedy, tuple[str, str]]
     calls: Mapping[Remedy | None, tuple[str, ...]]
     varying: frozenset[Remedy]
+    has_one_error: bool = True
     accepted: str = ""
     acts: Sequence[ToolCall] = ()
 
@@ -266,6 +268,7 @@ def _make_case(
         varying=frozenset(
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
         ),
+        has_one_error=len(lines) == 1 or bool(message),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
         acts=reading.acts,
     )
