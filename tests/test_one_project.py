@@ -171,3 +171,30 @@ def test_sessions_of_a_database_are_filed_under_the_name_that_setup_says(
     runs = json.loads(archivist("episodes", "list", "--repo", "*", "--json", cwd=clone).out)["episodes"]
     assert [run["projectRoot"] for run in runs] == ["widget"] * 3
     assert archivist("brief", cwd=clone).out
+
+
+def test_logs_of_a_former_remote_that_a_person_files_under_the_name_are_the_repositorys(
+    app: Path, archivist: Command, home: Path
+) -> None:
+    """The repository has moved to another owner since: the person who names it says that it is the same."""
+    gone, former = Path("/gone/kiln"), "https://example.org/former/kiln.git"
+    for number in range(2):
+        log = client_homes.codex(home, gone, number, former)
+        archivist("capture", "--repo", "kiln", str(log), cwd=app)
+    archivist("reflect", cwd=app)
+    assert _REMEDY in archivist("brief", cwd=app).out
+    assert _REMEDY in archivist("brief", "--repo", "kiln", cwd=app).out
+
+
+def test_a_brief_asked_for_by_a_name_that_is_anothers_says_how_to_claim_it(
+    app: Path, archivist: Command, home: Path
+) -> None:
+    with Bank.open(app) as bank:
+        for number in range(2):
+            log = client_homes.codex(home, Path("/gone/kiln"), number, "https://example.org/former/kiln.git")
+            bank.runs.capture_file(log, overrides=CaptureOverrides(project="kiln"))
+    archivist("reflect", cwd=app)
+    reason = archivist("brief", "--repo", "kiln", cwd=app).err
+    assert "this is about kiln-app: archivist lessons claim kiln, if it is the same" in reason
+    archivist("lessons", "claim", "kiln", cwd=app)
+    assert _REMEDY in archivist("brief", cwd=app).out

@@ -279,12 +279,24 @@ def file_under(writer: Writer, name: str, folder: Path | None, root: Path) -> st
     repository = _named_repository(name, folder, root)
     if repository is None:
         return name
-    if _is_owned(writer, name, repository, root) is None:
-        _note_owner(writer, name, repository)
+    _note_first_owner(writer, name, repository, root)
     project = _project_of_repository(writer, repository, root)
-    if _is_owned(writer, project, repository, root) is None:
-        _note_owner(writer, project, repository)
+    _note_first_owner(writer, project, repository, root)
     return project
+
+
+def note_name(writer: Writer, name: str, folder: Path | None, root: Path) -> None:
+    """Note whose a name is that a person files logs under, unless another repository has it.
+
+    The logs may name an address that the repository's remote had before.
+    """
+    if (repository := _named_repository(name, folder, root)) is not None:
+        _note_first_owner(writer, name, repository, root)
+
+
+def is_name_of(name: str, folder: Path | None, root: Path) -> bool:
+    """Say whether the repository of a folder, or of the bank, may be called so."""
+    return _named_repository(name, folder, root) is not None
 
 
 def claim_name(writer: Writer, name: str, folder: Path, root: Path) -> None:
@@ -293,6 +305,12 @@ def claim_name(writer: Writer, name: str, folder: Path, root: Path) -> None:
 
     _note_owner(writer, name, _describe_repository(folder, root))
     writer.set_setting(PROJECT_NAMES, canonical_json(find_names(writer, folder, root)))
+
+
+def _note_first_owner(writer: Writer, name: str, repository: Repository, root: Path) -> None:
+    is_given = name in writer.json_setting(NAME_OWNERS)
+    if not is_given and _is_owned(writer, name, repository, root) is not False:
+        _note_owner(writer, name, repository)
 
 
 def _note_owner(writer: Writer, name: str, repository: Repository) -> None:

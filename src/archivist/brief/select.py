@@ -213,14 +213,19 @@ def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
 
 
 def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
-    """Leave out what a lesson tells or says to fail, and commands that every run finds without being told.
+    """Leave out what a lesson advises or says to fail, and commands that every run finds without being told.
 
     Where nothing else is known, those are what can be told. A lesson on how to test names a right command.
     """
     words = {each.name: f"{each.lesson.summary} {each.lesson.rule}" for each in chosen}
     said = " ".join(words.values())
     failing = " ".join(words[each.name] for each in chosen if each.lesson.category != "test_strategy")
-    works = [each for each in habits.works if each.errors or f"`{each.command}`" not in failing]
+    advised = {remedy for each in chosen for remedy in each.lesson.remedies}
+    works = [
+        each
+        for each in habits.works
+        if f"`{each.command}`" not in (said if each.errors else failing) and each.command not in advised
+    ]
     telling = [each for each in works if each.errors or not each.is_plain]
     if chosen or telling or habits.fails:
         works = telling

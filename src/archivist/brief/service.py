@@ -202,6 +202,8 @@ class Briefs(BankService):
     @reads(Layer.LESSONS)
     def explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
         """Return why a brief has no text, and what to do about it."""
+        import shlex
+
         from archivist import paths, projects
 
         if brief.withheld:
@@ -241,7 +243,14 @@ class Briefs(BankService):
             whose = f"all of {most}" if len(counts) == 1 else f"of {', '.join(named)}{others}"
             here = f"this folder is {brief.project}" if brief.project else "this folder is of none of them"
             here = f"this is about {brief.project}" if request.repo else here
-            return f"{total} {'lesson' if total == 1 else 'lessons'}, {whose}; {here}: --repo {most}"
+            bank = self._bank
+            is_own_name = bool(brief.project) and projects.is_name_of(most, bank.folder, bank.root)
+            remedy = (
+                f"archivist lessons claim {most}, if it is the same"
+                if is_own_name
+                else f"--repo {shlex.quote(most)}"
+            )
+            return f"{total} {'lesson' if total == 1 else 'lessons'}, {whose}; {here}: {remedy}"
         if any((request.domain, request.role, request.provider, request.tool, request.tags)):
             return f"no lesson of {total} is for what was asked: archivist lessons list"
         return f"no lesson of {own or total} is likely to be needed: archivist brief --explain says why"

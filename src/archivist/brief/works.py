@@ -60,7 +60,7 @@ _EDIT_ADVICE = {
 _EXACT_LINES = "read the lines again right before"
 # What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
 _SLIPS = {
-    "tabs": ("wrong number of tabs", "`sed -n 1,9l FILE` shows them"),
+    "tabs": ("wrong number of tabs", "`sed -n 1,9l <file>` shows them"),
     "spaces": ("wrong indentation", "copy the spaces that begin each line"),
 }
 # So many runs in which a call went well show that what it failed of is over.
@@ -132,10 +132,14 @@ class WorkingCommand(NamedTuple):
         passed = f"{only}{self.passed}" if self.passed else "none"
         # Runs in which nothing shows whether it could have passed are not counted.
         of_all = "" if self.passed == self.tried else f" of {self.tried}"
-        notes = [f"passed in {passed}{of_all} runs"] if is_counted or is_rare else []
+        is_told = is_counted or (is_rare and not self.errors)
+        notes = [f"passed in {passed}{of_all} runs"] if is_told else []
         notes += [f"before the commit in {self.gated} of {self.commits} runs"] if self.gated else []
         errors = ", ".join(error if _is_code(error) else f"“{error}”" for error in self.errors)
-        notes += [f"found {errors} in {self.found_in} of {self.tried} runs"] if errors else []
+        if errors:
+            what = f"failed in {self.failed_in} of {self.tried} runs"
+            some = f", in {self.found_in} of them" if self.found_in < self.failed_in else ""
+            notes.append(f"{what}{some} with {errors}")
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
 
 

@@ -156,6 +156,14 @@ class Runs(BankService):
             self._note_names(writer, taken.episodes)
         return taken._replace(file=str(path))
 
+    def note_name(self, name: str) -> None:
+        """Note that a person calls the repository of the folder so, unless another one has the name."""
+        from archivist.projects import note_name
+
+        if name and self._bank.actor.kind is ActorKind.HUMAN:
+            with self._bank.transaction() as writer:
+                note_name(writer, name, self._bank.folder, self._bank.root)
+
     def _note_names(self, writer: Writer, episodes: Sequence[Episode]) -> None:
         """Note which names of projects are one repository's: lessons are told under each of them."""
         from archivist import projects

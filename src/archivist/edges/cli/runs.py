@@ -253,6 +253,7 @@ def capture(
         raise InputError(f"no logs among {pluralize(others, 'file')}", hint=_NAME_FILE)
     with session.bank() as bank, progress(len(paths), "capture") as advance:
         known = CaptureOverrides(**about, outcomes=bank.runs.outcomes_in(outcomes) if outcomes else {})
+        bank.runs.note_name(known.project)
         taken: list[CaptureResult] = []
         for path in paths:
             try:

@@ -58,7 +58,7 @@ _REFUSALS = {
 }
 # What an edit got wrong, as its indentation shows, and what avoids it.
 _SLIPS = {
-    TABS: ("text with the wrong number of tabs", "`sed -n 1,9l FILE` shows the tabs of these lines"),
+    TABS: ("text with the wrong number of tabs", "`sed -n 1,9l <file>` shows the tabs of these lines"),
     SPACES: ("text with the wrong indentation", "copy the spaces that begin each line"),
 }
 # The miners of the other kinds decide alone whether there is a lesson.

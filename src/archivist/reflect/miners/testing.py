@@ -63,7 +63,7 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         # What only checks and what mends may be one program.
         is_same = remedy is not None and remedy.text.startswith(check) and is_informative(case.command)
         name = code(case.command if is_same else check)
-        problem = f"{name} often fails on what runs have just changed{found}"
+        problem = f"{name} often finds faults in new changes{found}"
         if is_commit:
             problem = f"{code(check)} runs checks here that often refuse it{found}"
         yield make_candidate(
