@@ -63,5 +63,5 @@ def test_what_a_linter_still_finds_after_its_fixes_is_told_with_the_command(bank
         bank.capture(Episode(id=f"r{number}", project="shop", task=f"Task {number}"), events)
         bank.reflect(f"r{number}")
     told = bank.brief(repo="shop", fence=False).text
-    assert "found “noForEach” in" in told
+    assert "with “noForEach”" in told
     assert "useTemplate" not in told

@@ -14,6 +14,7 @@ from archivist.reading.failures import Failure, detect_failure, failure_key, is_
 from archivist.reading.packages import Install, installs, is_install
 from archivist.reading.rules import LONGEST_LINE
 from archivist.reading.shell import Step, parse
+from archivist.reading.tool_names import speakable_tool
 from archivist.reading.wording import base_name, is_informative, mask_command
 from archivist.records import Event, EventKind
 from archivist.text import is_as_seen
@@ -195,6 +196,8 @@ def _without_numbers(line: str) -> str:
 
 
 def _read_tool_call(event: Event, at: int) -> ToolCall:
+    if (tool := speakable_tool(event.tool)) != event.tool:
+        event = replace(event, tool=tool)
     is_edit = event.kind is EventKind.EDIT
     # A command with letters that nobody sees cannot be told as it ran.
     is_command = not is_edit and is_shell(event.tool) and is_as_seen(event.text)

@@ -20,6 +20,7 @@ from archivist.reading.refutations import NEAR, is_refuted
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
     ORDINARY,
+    PLAIN_FOLDER,
     Cure,
     are_like_names,
     cure_by_flags,
@@ -124,8 +125,21 @@ def _as_it_ran(cure: Cure) -> Cure | None:
     if risky:
         return replace(cure, remedy=cure.remedy._replace(text=risky))
     is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
+    is_true = is_true and _tells_only_steps_that_ran(cure)
     # A here-document on one line is another command.
     return cure if is_true and "<<" not in cure.remedy.text else None
+
+
+def _tells_only_steps_that_ran(cure: Cure) -> bool:
+    """Say whether each program of a told line ran as one, and its folders have plain names.
+
+    The name of a folder is the repository's choice: without its quotes it may hold other commands.
+    """
+    ran, told = [step for act in cure.acts for step in act.steps], parse(cure.remedy.text)
+    entered = [step for step in ran if is_entering(step) and not is_elsewhere(step)]
+    entered += [step for step in told if is_entering(step)]
+    is_plain = all(PLAIN_FOLDER.fullmatch(folder) for step in entered for folder in step.arguments[:1])
+    return is_plain and {step.program for step in told} <= {step.program for step in ran}
 
 
 def _reads_input(act: ToolCall) -> bool:

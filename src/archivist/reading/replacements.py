@@ -68,6 +68,8 @@ ORDINARY = frozenset(("git add", "git commit", "git push", "git status", "git di
 _LONGEST_SENTENCE = 600
 _TEST_COUNT = lazy_pattern(r"\b[1-9]\d* (?:tests?|specs?|examples?|passed|passing)\b", re.IGNORECASE)
 _LAST_CHARACTERS = 2_000
+# A folder of another name needs quotes, or speaks.
+PLAIN_FOLDER = lazy_pattern(r"[\w.@+$/<>-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +156,18 @@ def is_elsewhere(step: Step) -> bool:
 
 
 def in_folder(cure: Cure, failed: ToolCall) -> Cure | None:
-    """Return another call with the folder that it works in; None where that leaves too much to be told.
+    """Return what helped with the folder that it works in; None where that leaves too much to be told.
 
-    Without its folder it fails as the first call did.
+    Without its folder another call fails as the first one did, and an install is another one.
     """
     remedy = cure.remedy
     folder = entered_folder(cure.acts[-1], failed)
-    if remedy.way is not RemedyKind.COMMAND or not folder or ENTERS.match(remedy.text):
+    is_placed = remedy.way in (RemedyKind.COMMAND, RemedyKind.INSTALL)
+    if not is_placed or not folder or ENTERS.match(remedy.text):
         return cure
     text = f"cd {folder} && {remedy.text}"
-    return replace(cure, remedy=remedy._replace(text=text)) if is_informative(text) else None
+    is_told = PLAIN_FOLDER.fullmatch(folder) and is_informative(text)
+    return replace(cure, remedy=remedy._replace(text=text)) if is_told else None
 
 
 def cure_by_folder(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:

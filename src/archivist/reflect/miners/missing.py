@@ -22,7 +22,7 @@ from archivist.reading.packages import (
     version_added,
     version_removed,
 )
-from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.shell import parse
 from archivist.reading.wording import (
@@ -149,8 +149,16 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
 
 
 def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str, list[str]]:
-    """Return one command of what runs installed with success, and the modules that it brought."""
+    """Return one command of what runs installed with success, and the modules that it brought.
+
+    It stands with the folder in which most of them ran it: elsewhere it would install something else.
+    """
     remedies = [(remedy, runs) for remedy, runs in case.remedies if remedy.way is RemedyKind.INSTALL]
+    placed: Counter[str] = Counter()
+    for remedy, runs in remedies:
+        placed[_entered(remedy.text)] += runs
+    folder = placed.most_common(1)[0][0] if placed else ""
+    remedies = [(remedy, runs) for remedy, runs in remedies if _entered(remedy.text) == folder]
     seen = [(install, runs) for remedy, runs in remedies for install in installs(parse(remedy.text))]
     for text in (remedy.text for remedy, _ in remedies):
         # In other words a risky command would pass for a harmless one, or install something else.
@@ -181,7 +189,13 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
     along = [name for name, runs in by_name.most_common() if runs > 1 or case.runs == 1]
     along = [name for name in along if name not in packages]
     packages |= {name: spelling[name] for name in along[: max(0, _MOST_MODULES - len(packages))]}
-    return " ".join((manager, *filter(None, packages.values()))), brought
+    return folder + " ".join((manager, *filter(None, packages.values()))), brought
+
+
+def _entered(command: str) -> str:
+    """Return the beginning of a command line that enters a folder, or nothing."""
+    entered = ENTERS.match(command)
+    return entered[0] if entered else ""
 
 
 def _without_arguments(case: Case) -> Remedy | None:
