@@ -56,6 +56,7 @@ UNCHECKED = {
     "Bank.forget": "calls a service, which checks",
     "Bank.announce": "a live message about what was checked",
     "Bank.version": "says that something changed, not what",
+    "Runs.note_name": "notes nothing but for a person",
     "Proposals.guard_import": "is the check",
     "Proposals.require_approver": "is the check",
     "Proposals.guard_erasure": "is the check",
