@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator
+from fnmatch import fnmatchcase
 from itertools import islice
 
 from archivist.cold_start import lazy_pattern
@@ -35,8 +36,12 @@ _IN_ANY_FOLDER = lazy_pattern(
     r"|\bfind\s[^\n]{0,300}?\s-(?:exec|ok)(?:dir)?\s"
     r"|\bsu\s[^\n;|]{0,60}?\s-c\s|\b(?:os|process)\.chdir\("
     r"|\bxargs\b[^|;\n]{0,200}?\s(?:-C|(?:ba|z)?sh -c|make)\b"
+    # Parentheses within a path choose a folder by a pattern; read as a shell reads others, they begin a line.
+    r"|(?:\b(?:cd|pushd|chdir)|\s-\w{0,8}C|\s--(?:prefix|cwd|dir|manifest-path))[\s=][^\s;&|\"'$]{0,200}\("
     r"|\bfd(?:find)?\s[^\n;|]{0,300}?(?<=\s)(?:-\w{0,8}[xX]|--exec(?:-batch)?)(?=[\s=])"
 )
+# A name by a pattern; a bare `*` names the whole project.
+_GLOB = lazy_pattern(r"(?<![^\s=/])[\w.-]{0,60}[*?[][\w.*?[\]!^:-]{0,60}")
 # What runs a command on whatever it is given; where other repositories lie inside, also on what is theirs.
 _ON_ANY_FILE = lazy_pattern(r"\bxargs\s")
 # Quotes and escapes within a word, which a shell leaves out.
@@ -79,7 +84,7 @@ _SHELLS_OWN = "\0"
 _ABOVE_OR_HOME = ("..", "~")
 _TOP_OF_CHECKOUT = "git rev-parse --show-toplevel"
 _VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
-_UNSTABLE = lazy_pattern(r"[$`{}\n*?]|<\(|\bREDACTED\b")
+_UNSTABLE = lazy_pattern(r"[$`{}\n*?[(]|<\(|\bREDACTED\b")
 # What a shell puts before the rest of a path: what a command prints, or a variable.
 _COMPUTED = lazy_pattern(
     r"(?:\$\((?P<printed>[^()\n]{1,200})\)|`(?P<quoted>[^`\n]{1,200})`"
@@ -240,6 +245,10 @@ def _reaches_into(event: Event, path: str) -> bool:
     line = (event.target if event.kind is EventKind.EDIT else event.text)[:_LONGEST_LINE]
     name = path.rpartition("/")[2]
     named = ((line, name), (_SPLIT_WORD.sub("", line), name), (event.output[:_LONGEST_OUTPUT], path))
+    if any(
+        fnmatchcase(name, each) for each in islice(_GLOB.findall(line), _MOST_PATHS) if each.strip("*?[]")
+    ):
+        return True
     # Most texts hold no such name, and no pattern is made for them.
     return any(
         name in text and re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){re.escape(name)}(?![\w-])", text)
