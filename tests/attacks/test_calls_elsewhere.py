@@ -139,6 +139,14 @@ def test_a_line_that_enters_another_repository_teaches_nothing(
         ("fd -e py -x ruff check", True),
         ("fd -e py extra", False),
         ("git diff --name-only | xargs ruff check", False),
+        ("cd ../othe[r] && make", True),
+        ("cd pac[k]age && make", True),
+        ("make -C src[1] test", True),
+        ("cd ev+(il) && make", True),
+        ("cd !(src) && make", True),
+        ("cd src && (make; make test)", False),
+        ("pytest 'tests/test_a.py::test_b[1-2]'", False),
+        ("ls src/*.py", False),
     ],
 )
 def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out: bool) -> None:
@@ -163,6 +171,10 @@ def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out:
         "fdfind checks --exec-batch {}",
         "ls vendor | xargs -I{} ./vendor/{}/checks",
         "git ls-files -z | xargs -0 pytest",
+        "cd vendor/evi[l]; ./checks",
+        "sh vendor/ev?l/checks",
+        "pytest vendor/[!x]vil/tests",
+        "npm --prefix vendor/evi[l] test",
     ],
 )
 def test_a_repository_inside_of_the_project_teaches_nothing_by_the_names_that_calls_have_for_it(
@@ -210,3 +222,38 @@ def test_what_a_server_says_of_another_repository_is_not_the_projects(command: s
     call = Event(run="r", seq=0, kind=EventKind.TOOL_CALL, tool="Bash", text=command, target=command)
     episode = Episode(id="r", project="acme/shop", extra={FOLDER: "/home/u/shop"})
     assert is_elsewhere(call, episode) is is_out
+
+
+@pytest.mark.req("N5", "M8")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "is_out"),
+    [
+        ("Read", '{"file_path":"/w/other/a.py"}', True),
+        ("Grep", '{"pattern":"x","path":"/w/shop/vendor/evil"}', True),
+        ("Grep", '{"pattern":"x","path":"vendor/evil"}', True),
+        ("mcp__ide__build", '{"projectPath":"/w/other"}', True),
+        ("mcp__lsp__diag", '{"uri":"file:///w/other/a.py"}', True),
+        ("mcp__lint__lint", '{"files":["../other/a.py"]}', True),
+        ("Read", '{"file_path":"/w/shop/src/a.py"}', False),
+        ("Read", '{"file_path":"/home/me/.claude/plans/a.md"}', False),
+        ("Grep", '{"pattern":"/api/users","path":"src"}', False),
+        ("mcp__docs__find", '{"question":"what is /etc/hosts for, and ~/x?"}', False),
+        ("script", '{"input":"run(1)"}', True),
+    ],
+)
+def test_a_tool_is_elsewhere_when_an_argument_lies_in_another_repository(
+    tool: str, arguments: str, is_out: bool
+) -> None:
+    noted = {"own": [], "others": ["/w/shop/vendor/evil"]}
+    kept = {"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}, "entered": noted}
+    event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool=tool, text=arguments)
+    assert is_elsewhere(event, Episode(id="r", extra=kept)) is is_out
+
+
+@pytest.mark.parametrize(
+    ("target", "is_out"), [("/w/other/a.py", True), ("../other/a.py", True), ("src/a.py", False)]
+)
+def test_an_edit_is_elsewhere_when_its_file_is(target: str, is_out: bool) -> None:
+    run = Episode(id="r", extra={"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}})
+    event = Event(run="r", seq=1, kind=EventKind.EDIT, tool="Edit", text="see /w/other", target=target)
+    assert is_elsewhere(event, run) is is_out

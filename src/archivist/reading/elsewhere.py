@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator
+from fnmatch import fnmatchcase
 from itertools import islice
 
 from archivist.cold_start import lazy_pattern
@@ -35,8 +36,12 @@ _IN_ANY_FOLDER = lazy_pattern(
     r"|\bfind\s[^\n]{0,300}?\s-(?:exec|ok)(?:dir)?\s"
     r"|\bsu\s[^\n;|]{0,60}?\s-c\s|\b(?:os|process)\.chdir\("
     r"|\bxargs\b[^|;\n]{0,200}?\s(?:-C|(?:ba|z)?sh -c|make)\b"
+    # Parentheses within a path choose a folder by a pattern; read as a shell reads others, they begin a line.
+    r"|(?:\b(?:cd|pushd|chdir)|\s-\w{0,8}C|\s--(?:prefix|cwd|dir|manifest-path))[\s=][^\s;&|\"'$]{0,200}\("
     r"|\bfd(?:find)?\s[^\n;|]{0,300}?(?<=\s)(?:-\w{0,8}[xX]|--exec(?:-batch)?)(?=[\s=])"
 )
+# A name by a pattern; a bare `*` names the whole project.
+_GLOB = lazy_pattern(r"(?<![^\s=/])[\w.-]{0,60}[*?[][\w.*?[\]!^:-]{0,60}")
 # What runs a command on whatever it is given; where other repositories lie inside, also on what is theirs.
 _ON_ANY_FILE = lazy_pattern(r"\bxargs\s")
 # Quotes and escapes within a word, which a shell leaves out.
@@ -79,7 +84,7 @@ _SHELLS_OWN = "\0"
 _ABOVE_OR_HOME = ("..", "~")
 _TOP_OF_CHECKOUT = "git rev-parse --show-toplevel"
 _VARIABLE = lazy_pattern(r"\$\{?(\w+)\}?")
-_UNSTABLE = lazy_pattern(r"[$`{}\n*?]|<\(|\bREDACTED\b")
+_UNSTABLE = lazy_pattern(r"[$`{}\n*?[(]|<\(|\bREDACTED\b")
 # What a shell puts before the rest of a path: what a command prints, or a variable.
 _COMPUTED = lazy_pattern(
     r"(?:\$\((?P<printed>[^()\n]{1,200})\)|`(?P<quoted>[^`\n]{1,200})`"
@@ -88,11 +93,18 @@ _COMPUTED = lazy_pattern(
 _KNOWN_VARIABLES = {"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}  # noqa: S108 - the name in a line, nothing is written
 # A path in whatever place of a line, also in a script that it holds; an option's letter may stand before it.
 _PATH = lazy_pattern(r"[^\s\"'`(){}\[\]<>|&;,:=#*?!\\]+")
+# A path among the arguments of a tool that is no shell; what one searches for is no path.
+_ARGUMENT = lazy_pattern(
+    r"(?<!\"pattern\":)(?<!\"query\":)(?<!\"regex\":)\"((?:file://|/|~|\.\.)[^\"\s\\]{0,400})\""
+)
 # Where this leads depends on the steps before it.
 _GOES_UP = lazy_pattern(r"(?:^|[;&(]) ?(?:cd|pushd) \.\.(?=\s|;|\Z)")
 _GLUED = lazy_pattern(r"\A(?:-[A-Za-z]{1,8}|[^\w./~-]+)(?=[./~])|[^\w./~-](?=\.\./|~/|\.\.\Z)|[@%^](?=/)")
-# Tools that read from or write to a shell that another call has opened, wherever that one went.
-_OTHER_SHELL = frozenset(("bashoutput", "taskoutput", "write_stdin", "read_bash", "write_bash", "killshell"))
+# Tools that read from or write to a shell that another call has opened, wherever that one went. The last is a
+# script of Codex whose calls cannot be read.
+_OTHER_SHELL = frozenset(
+    ("bashoutput", "taskoutput", "write_stdin", "read_bash", "write_bash", "killshell", "script")
+)
 _ENTERING_FLAGS = lazy_pattern(r"-[A-Za-z]{0,8}C")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
 # Of a long line, a script in it most often, the beginning counts for the paths that it names.
@@ -202,14 +214,14 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
     }
     if is_command and inside and _ON_ANY_FILE.search(line):
         return True
-    if is_command and any(_reaches_into(event, path) for path in inside):
+    if any(_reaches_into(event, path) for path in inside):
         return True
     folder = str(event.extra.get(FOLDER) or began)
     places = ((folder, False), *paths_entered(event, folder))
     if any(is_outside(place, is_installed=is_installed) for place, is_installed in places):
         return True
     # Without another repository inside of the project, only some paths can lead out of it.
-    if not others and not _MAY_LEAVE.search(event.text):
+    if is_command and not others and not _MAY_LEAVE.search(event.text):
         return False
     return any(
         is_outside(place, is_installed=bool(_INSTALLED.search(place)) or f"{place}/".startswith(_SYSTEM))
@@ -229,8 +241,14 @@ def _reaches_into(event: Event, path: str) -> bool:
 
     A task may know it by its name alone, and one for the whole project may reach into it.
     """
-    line, name = event.text[:_LONGEST_LINE], path.rpartition("/")[2]
+    # What an edit writes may name anything.
+    line = (event.target if event.kind is EventKind.EDIT else event.text)[:_LONGEST_LINE]
+    name = path.rpartition("/")[2]
     named = ((line, name), (_SPLIT_WORD.sub("", line), name), (event.output[:_LONGEST_OUTPUT], path))
+    if any(
+        fnmatchcase(name, each) for each in islice(_GLOB.findall(line), _MOST_PATHS) if each.strip("*?[]")
+    ):
+        return True
     # Most texts hold no such name, and no pattern is made for them.
     return any(
         name in text and re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){re.escape(name)}(?![\w-])", text)
@@ -239,9 +257,15 @@ def _reaches_into(event: Event, path: str) -> bool:
 
 
 def named_paths(event: Event, folder: str) -> Iterator[str]:
-    """Yield the paths that a shell call names in whatever place: what it tests or reads may be another's."""
-    is_command = event.kind is not EventKind.EDIT and is_shell(event.tool)
-    line = event.text[:_LONGEST_LINE] if is_command else ""
+    """Yield the paths that a call names in whatever place: what it tests, reads or edits may be another's."""
+    if event.kind is EventKind.EDIT or not is_shell(event.tool):
+        named = [event.target] if event.kind is EventKind.EDIT else _ARGUMENT.findall(event.text)
+        for path in islice(named, _MOST_PATHS):
+            place = path.removeprefix("file://")
+            if place.startswith(("/", *_ABOVE_OR_HOME)):
+                yield posixpath.normpath(place if place[0] in "~/" else f"{folder}/{place}")
+        return
+    line = event.text[:_LONGEST_LINE]
     if not any(mark in line for mark in ("/", *_ABOVE_OR_HOME)):
         return
     known = _COMPUTED.sub(lambda found: _computed_folder(found, line), line)

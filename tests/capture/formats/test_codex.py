@@ -276,6 +276,31 @@ def test_a_command_inside_a_script_is_read(capture: Read, source: str, command: 
     ]
 
 
+@pytest.mark.req("N5", "M8")
+@pytest.mark.parametrize(
+    "source",
+    [
+        'const a = {cmd: "make"}; a.workdir = "../other"; text(await tools.exec_command(a))',
+        'const a = {cmd: "make"}; Object.assign(a, {workdir: "evil"}); text(await tools.exec_command(a))',
+        'const a = {cmd: "make"}; a.cmd = "cd ../other && " + a.cmd; text(await tools.exec_command(a))',
+        'let cmd = "make"; cmd = "cd ../other && " + cmd; text(await tools.exec_command({cmd}))',
+        'let wd = "."; if (1) wd = "../other"; text(await tools.exec_command({cmd: "make", workdir: wd}))',
+        'const a={}; a.workdir="../other"; a.cmd="make"; text(await tools.exec_command(a))',
+        'const c = "make"; text(await tools.exec_command({cmd: c.replace(/^/, "cd ../other; ")}))',
+        'const run = c => tools.exec_command({cmd: c, workdir: "../other"}); text(await run("make"))',
+    ],
+)
+def test_a_script_that_changes_what_it_named_is_no_command(capture: Read, source: str) -> None:
+    events, _, _ = capture(codex, META, script("c", source), printed("c", ENDED, "built"))
+    assert [event.tool for event in events] == ["script"]
+
+
+def test_a_script_may_print_what_it_named(capture: Read) -> None:
+    source = 'const cmd = "make"; const r = await tools.exec_command({cmd}); text(cmd + r.output)'
+    events, _, _ = capture(codex, META, script("c", source), printed("c", ENDED, "built"))
+    assert [event.text for event in events] == ["make"]
+
+
 def test_a_patch_inside_a_script_is_an_edit(capture: Read) -> None:
     source = (
         'const patch = "*** Begin Patch\\n*** Update File: a.py\\n@@\\n-x = 1\\n+x = 2\\n*** End Patch";\n'

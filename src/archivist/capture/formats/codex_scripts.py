@@ -26,6 +26,9 @@ _ESCAPE = lazy_pattern(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|u\{[0-9a-fA-F]{1,6}\
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 _HOLE = lazy_pattern(r"\$\{\s{0,4}([A-Za-z_$][\w$]{0,60})\s{0,4}\}")
 _WORDS = {"true": True, "false": False, "null": None, "undefined": None}
+# What stands before a name that is defined, and before one that is only printed.
+_DEFINING = ("const", "let", "var")
+_PRINTING = ("text(", "console.log(")
 _MAX_DEPTH = 6
 _MAX_CALLS = 20
 _MAX_CONSTANTS = 50
@@ -181,7 +184,10 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def calls_in_script(script: str) -> list[LoggedCall]:
-    """Return the tool calls of a script, its commands as one; nothing when one of them cannot be read."""
+    """Return the tool calls of a script, its commands as one; nothing when one of them cannot be read.
+
+    A name stands for its literal only where nothing else in the script can change what it holds.
+    """
     literals = _Literals(script)
     read_to = 0
     for constant in list(_CONSTANT.finditer(script))[:_MAX_CONSTANTS]:
@@ -204,10 +210,26 @@ def calls_in_script(script: str) -> list[LoggedCall]:
             commands.append(arguments)
         else:
             calls.append(LoggedCall(opening.group(1), arguments))
+    if any(_is_changed(name, literals) for name in literals.constants):
+        return []
     if commands:
         line = "\n".join(command["cmd"] for command in commands)
         calls.append(LoggedCall("exec_command", {**commands[0], "cmd": line}))
     return calls
+
+
+def _is_changed(name: str, literals: _Literals) -> bool:
+    """Say whether the code, apart from its literals, does more with a name than define and print it."""
+    script = literals.script
+    uses = re.finditer(rf"(?<![\w$.]){re.escape(name)}(?![\w$])", script)
+    for use in uses:
+        is_read = any(start <= use.start() < end for start, end in literals.spans)
+        before, after = script[: use.start()].rstrip(), script[use.end() :].lstrip()[:2]
+        is_defined = before.endswith(_DEFINING) and after[:1] == "=" and after != "=="
+        is_printed = before.endswith(_PRINTING) and after[:1] in (")", "+", ",")
+        if not (is_read or is_defined or is_printed):
+            return True
+    return False
 
 
 def script_outcome(texts: Sequence[str]) -> CallOutcome | None:

@@ -31,6 +31,7 @@ _REFUSED = lazy_pattern(r"\[Operation Cancelled\] Reason: User denied|User did n
 _RAN_COMMAND = "I ran the following shell command"
 # What hooks add to a prompt; it comes back as it was, with its brackets escaped, or cut. What they print may
 # hold the closing tag too, so nothing behind the first opening tag is certain.
+_HOOK_TAG = "hook_context"
 _HOOK_START = lazy_pattern(r"(?:<|&lt;)hook_context(?:>|&gt;)")
 _HOOK_CONTEXT = lazy_pattern(
     r"(?s)(?:<|&lt;)hook_context(?:>|&gt;)(.*?)(?:(?:<|&lt;)/hook_context(?:>|&gt;)|\Z)"
@@ -38,10 +39,9 @@ _HOOK_CONTEXT = lazy_pattern(
 _TIMED_OUT = "Command was automatically cancelled because it exceeded the timeout"
 _CANCELLED = "Command was cancelled by user"
 _IN_BACKGROUND = ("Command moved to background", "Command started in background")
-# The last lines of a command's output are the client's.
-_TRAILER = lazy_pattern(
-    r"(?:Exit Code: (-?\d{1,10}|\(none\))|(?:Signal|Background PIDs|Process Group PGID): .*)"
-)
+# The last lines of a command's output are the client's: each once, and what stands above is the program's.
+_TRAILER = lazy_pattern(r"(Exit Code|Signal|Background PIDs|Process Group PGID): (.*)")
+_EXIT_CODE = lazy_pattern(r"-?\d{1,10}")
 # A message waits for the lines that replace it; they follow within a few.
 _MAX_WAITING = 32
 _REMEMBERED_MESSAGES = 20_000
@@ -224,7 +224,10 @@ class _Chat(Recorder):
 def _outcome(call: Mapping[str, Any]) -> CallOutcome:
     responses = [object_at(part, "functionResponse", "response") for part in objects(call.get("result"))]
     answers = (text(each, "output", "error") or content_text(each.get("content")) for each in responses)
-    said, _ = without_tag("\n".join(filter(None, answers)), "hook_context")
+    whole = "\n".join(filter(None, answers))
+    said, _ = without_tag(whole, _HOOK_TAG)
+    # What a program prints may hold the tag too, and then the end that the client wrote may be inside of it.
+    is_certain = whole.count(f"<{_HOOK_TAG}>") <= 1
     said = said.strip().removeprefix("<untrusted_context>").removesuffix("</untrusted_context>").strip("\n")
     status = text(call, "status")
     if status == "cancelled":
@@ -237,7 +240,8 @@ def _outcome(call: Mapping[str, Any]) -> CallOutcome:
     else:
         outcome = _shell_outcome(said) if call.get("name") == _SHELL else CallOutcome(said)
         # It goes on after the answer, which tells nothing of how it ends.
-        if object_at(call, "args").get("is_background") is True or said.startswith(_IN_BACKGROUND):
+        is_running = object_at(call, "args").get("is_background") is True or said.startswith(_IN_BACKGROUND)
+        if is_running or not is_certain:
             outcome = CallOutcome(outcome.output, extra={"running": True})
     if child := text(call, "agentId"):
         outcome.extra["child"] = child
@@ -247,12 +251,14 @@ def _outcome(call: Mapping[str, Any]) -> CallOutcome:
 def _shell_outcome(said: str) -> CallOutcome:
     """Read what a command printed: the client names an exit code below it, unless it is zero."""
     lines = said.split("\n")
-    exit_code: int | None = 0
-    while lines and (trailer := _TRAILER.fullmatch(lines[-1])):
-        if lines.pop().startswith("Signal: ") and "(none)" not in trailer.group() and not exit_code:
-            exit_code = None
-        if (code := trailer.group(1)) is not None:
-            exit_code = int(code) if code != "(none)" else None
+    named: dict[str, str] = {}
+    while lines and (trailer := _TRAILER.fullmatch(lines[-1])) and trailer[1] not in named:
+        named[trailer[1]] = trailer[2]
+        lines.pop()
+    code = named.get("Exit Code", "0")
+    exit_code = int(code) if _EXIT_CODE.fullmatch(code) else None
+    if not exit_code and "(none)" not in named.get("Signal", "(none)"):
+        exit_code = None
     output = "\n".join(lines).removeprefix("Output: ").removeprefix("(empty)")
     if output.startswith(_TIMED_OUT):
         return CallOutcome(output, is_error=True, extra={"timed_out": True})

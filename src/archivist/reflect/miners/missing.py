@@ -65,6 +65,8 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
     for case in material.of_kind(FailureKind.MISSING_MODULE):
         if not case.subjects:
             continue
+        if not is_plain_name(case.first.failure.subject):
+            continue
         if is_uninstallable(case.first.failure.subject) and not case.best_remedy(RemedyKind.INSTALL):
             if case.remedies or case.tasks > 1:
                 yield _uninstallable_lesson(material, case)
@@ -114,9 +116,9 @@ def _name_of(missing: str, *, is_typed: bool) -> str:
 
     A program may choose it, so one that is a sentence is not told.
     """
-    if is_typed:
-        return code(missing)
-    return f"“{missing}”" if is_plain_name(missing) else ""
+    if not is_plain_name(missing):
+        return ""
+    return code(missing) if is_typed else f"“{missing}”"
 
 
 def _is_typed(material: Material, name: str) -> bool:

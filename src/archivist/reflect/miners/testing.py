@@ -151,7 +151,7 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         remedy = case.best_remedy(RemedyKind.EDIT)
         error = _quote_case(case, remedy)
         is_sure = case.tasks > 1
-        if case.kind is FailureKind.TEST_FAILURE and test.startswith("test"):
+        if case.kind is FailureKind.TEST_FAILURE and test.startswith("test") and is_plain_name(test):
             what = f"{code(test)} fails"
         elif places := [code(folder) for folder in case.places if is_plain_name(folder)]:
             what = f"tests under {format_list(places[:2])} fail"
