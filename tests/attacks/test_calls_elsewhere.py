@@ -245,7 +245,7 @@ def test_a_tool_is_elsewhere_when_an_argument_lies_in_another_repository(
     tool: str, arguments: str, is_out: bool
 ) -> None:
     noted = {"own": [], "others": ["/w/shop/vendor/evil"]}
-    kept = {"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}, "entered": noted}
+    kept: dict[str, object] = {"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}, "entered": noted}
     event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool=tool, text=arguments)
     assert is_elsewhere(event, Episode(id="r", extra=kept)) is is_out
 
