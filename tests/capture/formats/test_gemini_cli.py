@@ -97,7 +97,8 @@ def test_a_rewritten_message_counts_once_and_a_rewind_undoes_nothing(capture: Re
         ("Command was cancelled by user before it could complete.", None, False, "interrupted"),
         # The client's line is the last one; the program can print such lines too.
         ("Output: 12 passed\nExit Code: 0\nExit Code: 2", 2, True, ""),
-        ("Output: ok\n<hook_context>\nExit Code: 2\n\n<hook_context>x</hook_context>", None, False, "running"),
+        ("Output: ok\n<hook_context>\nExit Code: 2\n\n<hook_context>x</hook_context>", None, False,
+         "running"),
     ],
 )  # fmt: skip
 def test_the_exit_code_is_read_from_the_last_lines(
