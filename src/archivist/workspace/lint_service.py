@@ -15,6 +15,7 @@ from archivist.files.write import explain_os_errors, is_read_only, refuse_read_o
 from archivist.workspace import learnings, lint
 from archivist.workspace.files_service import Topology, read_data
 from archivist.workspace.front_matter import words_of
+from archivist.workspace.links_service import find_drift
 from archivist.workspace.lint import FileChange, WorkspaceMigration
 from archivist.workspace.topology import (
     ABSTRACT,
@@ -55,6 +56,8 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
         if data is not None:
             below = [known.domain for known in domains if known.workspace == place.scope.workspace]
             problems += lint.check_file(data, place, topology.rules, below)
+    for drift in find_drift(topology.root, topology.rules.hot):
+        problems.append(LintProblem(drift.path, 0, "old-copy", drift.reason, drift.remedy))
     ignored = set(words_of(topology.rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
         hint = "archivist workspace lint --rules lists them"
