@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.workspace.documents import Tier, learnings_view, overviews_view, plans_view
 from archivist.workspace.files_service import FRESH_NS, FileCache, Topology
 from archivist.workspace.markdown_service import Workspace
+from archivist.workspace.search_service import WorkspaceSearch
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS
 from archivist.workspace.topology import FileKind, WorkspaceScope
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
@@ -290,3 +292,32 @@ def test_an_overview_in_full_has_its_description_once(tmp_path: Path) -> None:
         tmp_path, {f"{RESOURCES}/k/OVERVIEW.md": "---\ndescription: All about K.\n---\n# K\n\nAll about K.\n"}
     )
     assert Workspace(tmp_path).retrieve_overview("k")[0].text == "# K\n\nAll about K.\n"
+
+
+@pytest.mark.req("W13")
+@pytest.mark.parametrize("has_bank", [True, False])
+def test_the_abstract_of_a_plan_is_found_also_where_it_has_no_body(
+    bank: Bank, tmp_path: Path, has_bank: bool
+) -> None:
+    root = bank.root if has_bank else tmp_path / "root"
+    plan, overview = (f"{RESOURCES}/devtools/common/{name}" for name in ("_plans/260501-q.md", "OVERVIEW.md"))
+    front = (
+        "---\nname: Quokka rollout\ndescription: Ship the marsupial scheduler\ntags: [zebra, numbat]\n---\n"
+    )
+    make(
+        root,
+        {plan: front, overview: "---\nname: Common\ndescription: Wombat parts\n---\n# Common\n\nText.\n"},
+    )
+    with nullcontext(bank) if has_bank else Bank.temporary(bank.config) as opened:
+        search = WorkspaceSearch(opened, [Topology(root)])
+        for words, path in (
+            ("quokka rollout", plan),
+            ("marsupial scheduler", plan),
+            ("numbat", plan),
+            ("wombat parts", overview),
+        ):
+            found = search.search(words).snippets
+            assert [each.path for each in found][:1] == [path], words
+        hit = search.search("marsupial scheduler").snippets[0]
+        assert (hit.heading, hit.document, hit.line) == ("Quokka rollout", "260501-q", 1)
+        assert hit.text == "Ship the marsupial scheduler Tags: zebra, numbat"
