@@ -1,4 +1,4 @@
-"""Choose the approach of the next attempt: by what was tried at the task, and what worked for similar ones."""
+"""Choose the approach of the next attempt: by what was tried at the task, and what works elsewhere."""
 
 from __future__ import annotations
 
