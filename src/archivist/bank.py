@@ -6,7 +6,7 @@ A service is imported at first use: a brief must not wait for what only reflecti
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -178,6 +178,7 @@ class Bank:
         timeout_s: float | None = None,
         folder: Path | None = None,
         team: Bank | None = None,
+        reload: Callable[[], Config] | None = None,
     ) -> None:
         if not (cannot_hold_secret(actor.name) and cannot_hold_secret(actor.role)):
             from archivist.capture.clean import Cleaner
@@ -188,6 +189,8 @@ class Bank:
         self.path = path
         self.actor = actor
         self.config = config
+        # Reads the settings anew: a right that the user gives or takes counts at once, in a server too.
+        self._reload = reload or (lambda: config)
         self.now = clock
         self._ids = ids
         self._bus = bus
@@ -205,7 +208,7 @@ class Bank:
         *,
         create: bool | None = None,
         actor: Actor | None = None,
-        config: Config | None = None,
+        config: Config | Callable[[], Config] | None = None,
         clock: Clock = system_clock,
         ids: IdSource = new_id,
         folder: str | Path | None = None,
@@ -215,6 +218,7 @@ class Bank:
 
         A folder that does not exist is refused, unless `create` is true; where it is false, no bank is made.
         Without a configuration the effective one counts: its file, the global one, the environment.
+        A function that returns one is asked again for the rights that the user can give and take.
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
         What killed erasures left is finished first, except for a hasty caller, a hook.
@@ -224,7 +228,13 @@ class Bank:
         if create is None:
             # A misspelt path would else become an empty memory.
             create = file.parent == home_folder() or project_folder(file).is_dir() or bool(url)
-        settings = config or load_effective(None if url else file.parent).config
+
+        def load() -> Config:
+            return load_effective(None if url else file.parent).config
+
+        given = load if config is None else config
+        reload = None if isinstance(given, Config) else given
+        settings = given if isinstance(given, Config) else given()
         if not url:
             name, server = server_bank_of(file), server_url(settings)
             if not name and server and create and not is_file(file):
@@ -250,6 +260,7 @@ class Bank:
             clock=clock,
             ids=ids,
             folder=Path(folder) if folder else None,
+            reload=reload,
         )
         if not is_hasty:
             bank._finish_erasures()
@@ -429,6 +440,7 @@ class Bank:
             timeout_s=timeout_s,
             folder=self.folder,
             team=self.team.acting_as(actor, timeout_s=timeout_s) if self.team is not None else None,
+            reload=self._reload,
         )
 
     def person(self, name: str) -> Bank:
@@ -438,7 +450,7 @@ class Bank:
         """
         file = person_bank(self.path, name)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        own = type(self).open(file, create=True, actor=self.actor, config=self.config, clock=self.now)
+        own = type(self).open(file, create=True, actor=self.actor, config=self._reload, clock=self.now)
         own.team = self
         return own
 
@@ -552,8 +564,9 @@ class Bank:
         if may(self.actor, layer, verb, owner=owner):
             return
         # The document has two readings of who logs attempts; the user decides.
-        is_attempt = (layer, verb) == (Layer.EPISODES, Verb.WRITE) and self.config.tasks.agents_log_attempts
-        if is_attempt and self.agent_name and owner in (None, self.agent_name):
+        is_attempt = (layer, verb) == (Layer.EPISODES, Verb.WRITE)
+        is_own = self.agent_name and owner in (None, self.agent_name)
+        if is_attempt and is_own and self._reload().tasks.agents_log_attempts:
             return
         self.refuse(layer, verb, hint=access_hint(layer, verb), what=owner or "")
 
