@@ -99,12 +99,35 @@ def test_a_workspace_is_told_in_full_and_a_domain_by_its_abstract(root: Path) ->
     assert first == {
         "scope": "devtools",
         "tier": "T1",
+        "name": "DevTools",
+        "tags": ["tools"],
         "content": "Tools for developers\n\n# DevTools\n\nAll about DevTools.\n",
         "_meta": {"document_path": f"{RESOURCES}/devtools/OVERVIEW.md", "document_id": "devtools"},
     }
-    assert list(second) == ["scope", "tier", "abstract", "_meta"]
+    assert list(second) == ["scope", "tier", "name", "abstract", "tags", "_meta"]
     assert second["abstract"] == "Shared tools and utilities"
     assert {each.tier for each in Workspace(root).retrieve_overview("devtools", is_full=True)} == {"T1"}
+
+
+@pytest.mark.req("W4")
+def test_an_overview_gives_its_front_matter_in_full_and_its_tags_in_short(tmp_path: Path) -> None:
+    structure = "folder_structure: |\n  src/: code\n  docs/: texts\n"
+    head = (
+        f"---\nname: Core\ndescription: The core\ntags: [a, b]\nupdated: 2026-03-01\n{structure}---\n# Core\n"
+    )
+    root = make(tmp_path, {f"{RESOURCES}/w/OVERVIEW.md": head, f"{RESOURCES}/w/d/OVERVIEW.md": head})
+    workspace = Workspace(root)
+    full, short = overviews_view(workspace.retrieve_overview("w"))["overviews"]  # type: ignore[misc]
+    wanted = {"name": "Core", "tags": ["a", "b"], "updated": "2026-03-01"}
+    assert {key: full[key] for key in wanted} == wanted
+    assert full["folder_structure"] == "src/: code\ndocs/: texts"
+    assert full["content"] == "The core\n\n# Core\n"
+    assert {key: short[key] for key in ("name", "abstract", "tags")} == {
+        "name": "Core",
+        "abstract": "The core",
+        "tags": ["a", "b"],
+    }
+    assert workspace.lint("w").problems == []
 
 
 @pytest.mark.req("W5")

@@ -644,6 +644,7 @@ def retrieve_overview(bank: Bank, scope: ScopeArgument, offset: Offset = 0) -> A
         decisions=list_schema(content=TEXT),
         lessons=list_schema(content=TEXT),
         total=COUNT,
+        totals=object_schema(decisions=COUNT, lessons=COUNT),
     ),
     reads=True,
 )
@@ -654,20 +655,25 @@ def retrieve_learnings(
     category: Annotated[str, Meta(description="Only of this category.")] = "",
     offset: Offset = 0,
 ) -> Answer:
-    """Get the decisions to respect and the lessons learnt in a workspace; `said_by` names an agent's own."""
-    from archivist.workspace.documents import learnings_view
+    """Get the decisions to respect and the lessons, the newest first; `said_by` names an agent's own."""
+    from archivist.workspace.documents import learning_view, unread_view
+    from archivist.workspace.learnings import newest_first
 
     found = bank.workspace.retrieve_learnings(str(scope), tags=tags or (), category=category)
-    views: Any = learnings_view(found)
-    both = [(kind, view) for kind in ("decisions", "lessons") for view in views[kind]]
+    both = newest_first(found)
     # One page of both kinds, so that they share its room; then each kind by itself.
     shown: Any = page(
-        "learnings", both, lambda each: {"kind": each[0], **each[1]}, offset=offset, total=len(both)
+        "learnings",
+        both,
+        lambda each: {"kind": each.kind.value, **learning_view(each)},
+        offset=offset,
+        total=len(both),
     )
     answer: dict[str, Any] = {"decisions": [], "lessons": []}
     for item in shown.pop("learnings"):
         answer[item.pop("kind")].append(item)
-    return {**answer, **shown}
+    totals = {"decisions": len(found.decisions), "lessons": len(found.lessons)}
+    return {**answer, **shown, "totals": totals, **unread_view(bank.workspace.problems)}
 
 
 @tool(Toolset.WORKSPACE, object_schema(items=list_schema(result=TEXT, kind=TEXT)), replaces=True)

@@ -110,6 +110,13 @@ class Learnings(NamedTuple):
     lessons: list[Learning]
 
 
+def newest_first(found: Learnings) -> list[Learning]:
+    """Return decisions and lessons together, the newest first; those without a date last."""
+    return sorted(
+        (*found.decisions, *found.lessons), key=lambda each: each.entry.date or date.min, reverse=True
+    )
+
+
 def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
     entries = tuple(parse_entries(text, place.name))

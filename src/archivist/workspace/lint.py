@@ -36,7 +36,7 @@ REQUIRED = {
 }
 FIELDS = {
     FileKind.PLAN: (*REQUIRED[FileKind.PLAN], "updated", "tags"),
-    FileKind.OVERVIEW: (*REQUIRED[FileKind.OVERVIEW], "tags", "updated"),
+    FileKind.OVERVIEW: (*REQUIRED[FileKind.OVERVIEW], "tags", "updated", "folder_structure"),
 }
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
 _DATE_IN_NAME = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
@@ -131,8 +131,9 @@ def _check_front_matter(
         elif field in known and value not in (None, ""):
             wrong = _check_value(field, value)
             found += [LintProblem(place.name, line_number, *wrong)] if wrong else []
-    # Other fields are not answered.
-    tokens = estimate_tokens(" ".join(str(values[field]) for field in known if field in values))
+    # Other fields are not answered, and the structure of folders only in full.
+    answered = (field for field in known if field in values and field != "folder_structure")
+    tokens = estimate_tokens(" ".join(str(values[field]) for field in answered))
     if tokens > documents.ABSTRACT_TOKENS:
         message = f"the abstract has {tokens} tokens, more than {documents.ABSTRACT_TOKENS}"
         found.append(LintProblem(place.name, lines.get("description", 1), "abstract-size", message))
