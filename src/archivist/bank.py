@@ -179,6 +179,7 @@ class Bank:
         folder: Path | None = None,
         team: Bank | None = None,
         reload: Callable[[], Config] | None = None,
+        root: Path | None = None,
     ) -> None:
         if not (cannot_hold_secret(actor.name) and cannot_hold_secret(actor.role)):
             from archivist.capture.clean import Cleaner
@@ -196,6 +197,7 @@ class Bank:
         self._bus = bus
         self._embedders = embedders if embedders is not None else []
         self._patience_s = timeout_s
+        self._root = root
         # Where its caller works, which says what project is meant; None for who works in no folder of ours.
         self.folder = folder
         # The bank of the team to which the owner of this one belongs: briefs and searches are about both.
@@ -310,8 +312,8 @@ class Bank:
 
     @classmethod
     @contextmanager
-    def temporary(cls, config: Config) -> Iterator[Self]:
-        """Open an empty bank that is deleted at the end, for work on files of a folder without a bank."""
+    def temporary(cls, config: Config, *, root: Path | None = None) -> Iterator[Self]:
+        """Open an empty bank that is deleted at the end, for work on the files of a root without a bank."""
         from tempfile import TemporaryDirectory
 
         from archivist.store.sqlite.store import SqliteStore
@@ -320,7 +322,9 @@ class Bank:
             file = Path(folder) / FILE_NAME
             store = SqliteStore.open(file, create=True)
             who = Actor(ActorKind.HUMAN)
-            with cls(store, path=file, actor=who, config=config, clock=system_clock, ids=new_id) as bank:
+            with cls(
+                store, path=file, actor=who, config=config, clock=system_clock, ids=new_id, root=root
+            ) as bank:
                 yield bank
 
     @classmethod
@@ -441,6 +445,7 @@ class Bank:
             folder=self.folder,
             team=self.team.acting_as(actor, timeout_s=timeout_s) if self.team is not None else None,
             reload=self._reload,
+            root=self._root,
         )
 
     def person(self, name: str) -> Bank:
@@ -494,7 +499,7 @@ class Bank:
     @property
     def root(self) -> Path:
         """Return the project's folder; of a bank that lies in none, the folder of its file."""
-        return project_folder(self.path)
+        return self._root or project_folder(self.path)
 
     @property
     def is_there(self) -> bool:

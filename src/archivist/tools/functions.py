@@ -624,7 +624,7 @@ def retrieve_plans(
     """See what was done and what is planned in a workspace: the front matter of its plans."""
     from archivist.workspace.documents import plan_view
 
-    found = bank.workspace.retrieve_plans(str(scope), status=status or (), tags=tags or ())
+    found = bank.workspace.retrieve_plans(scope.within(bank), status=status or (), tags=tags or ())
     return page("plans", found, plan_view, offset=offset, total=len(found))
 
 
@@ -633,7 +633,7 @@ def retrieve_overview(bank: Bank, scope: ScopeArgument, offset: Offset = 0) -> A
     """Understand a workspace, a domain or a repository: its overview, and abstracts of what lies below."""
     from archivist.workspace.documents import overviews_view
 
-    views: Any = overviews_view(bank.workspace.retrieve_overview(str(scope)))["overviews"]
+    views: Any = overviews_view(bank.workspace.retrieve_overview(scope.within(bank)))["overviews"]
     return page("overviews", views, offset=offset, total=len(views))
 
 
@@ -659,7 +659,7 @@ def retrieve_learnings(
     from archivist.workspace.documents import learning_view, unread_view
     from archivist.workspace.learnings import newest_first
 
-    found = bank.workspace.retrieve_learnings(str(scope), tags=tags or (), category=category)
+    found = bank.workspace.retrieve_learnings(scope.within(bank), tags=tags or (), category=category)
     both = newest_first(found)
     # One page of both kinds, so that they share its room; then each kind by itself.
     shown: Any = page(
@@ -697,7 +697,7 @@ def save_memory(
 
     read = items_from(items)
     wanted = [each for each in read if isinstance(each, MemoryItem)]
-    saved = iter(bank.workspace.save_memory(wanted, str(scope), on_conflict=on_conflict))
+    saved = iter(bank.workspace.save_memory(wanted, scope.within(bank), on_conflict=on_conflict))
     outcomes = [each if isinstance(each, SaveOutcome) else next(saved) for each in read]
     named = ("title", "place", "reason", "against")
     return {
@@ -719,7 +719,7 @@ def retrieve_skills(
     """Find procedures to follow again: the skills of a workspace, and those that agent tools keep here."""
     from archivist.workspace.documents import skill_view
 
-    found = bank.workspace.retrieve_skills(str(scope), name)
+    found = bank.workspace.retrieve_skills(scope.within(bank), name)
     views = [
         {key: value for key, value in skill_view(skill).items() if value}
         | ({"content": skill.text} if name else {})
@@ -738,5 +738,7 @@ def save_skill(
     replace: Annotated[bool, Meta(description="Replace your own skill of that name.")] = False,
 ) -> Answer:
     """Save a procedure that worked as a skill of a workspace, so that any agent can follow it again."""
-    saved = bank.workspace.save_skill(name, text, str(scope), description=description, is_replacing=replace)
+    saved = bank.workspace.save_skill(
+        name, text, scope.within(bank), description=description, is_replacing=replace
+    )
     return {"result": saved.kept, "path": saved.skill.path}

@@ -141,6 +141,18 @@ class Workspace:
                     (found.decisions if file.kind is FileKind.DECISIONS else found.lessons).append(learning)
         return found
 
+    def find_repository(self, workspace: str, repository: str) -> str:
+        """Return the scope of the repository with a name that only one domain of a workspace has."""
+        known = [each for each in self.topology.scopes() if each.workspace == workspace]
+        found = [each for each in known if each.repository == repository]
+        if len(found) == 1:
+            return str(found[0])
+        if found:
+            named = ", ".join(map(str, found))
+            raise InputError(f"{len(found)} repositories are called {repository!r}", hint=f"one of {named}")
+        asked = WorkspaceScope(workspace, repository)
+        raise NotFoundError("repository", f"{workspace}/…/{repository}", hint=suggest_scopes(asked, known))
+
     def _read(self, asked: WorkspaceScope, kinds: Sequence[FileKind]) -> WorkspaceContents:
         """Read files of a scope; raise NotFoundError for a workspace or domain that does not exist.
 

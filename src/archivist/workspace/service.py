@@ -30,6 +30,7 @@ class WorkspaceService(BankService, Workspace):
     retrieve_plan = reads(Layer.WORKSPACE)(Workspace.retrieve_plan)
     retrieve_overview = reads(Layer.WORKSPACE)(Workspace.retrieve_overview)
     retrieve_learnings = reads(Layer.WORKSPACE)(Workspace.retrieve_learnings)
+    find_repository = reads(Layer.WORKSPACE)(Workspace.find_repository)
     lint = reads(Layer.WORKSPACE)(Workspace.lint)
     propose_migration = reads(Layer.WORKSPACE)(Workspace.propose_migration)
     migrate = decides(Layer.WORKSPACE)(Workspace.migrate)
