@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,7 +118,8 @@ def test_an_overview_gives_its_front_matter_in_full_and_its_tags_in_short(tmp_pa
     )
     root = make(tmp_path, {f"{RESOURCES}/w/OVERVIEW.md": head, f"{RESOURCES}/w/d/OVERVIEW.md": head})
     workspace = Workspace(root)
-    full, short = overviews_view(workspace.retrieve_overview("w"))["overviews"]  # type: ignore[misc]
+    views: Any = overviews_view(workspace.retrieve_overview("w"))["overviews"]
+    full, short = views
     wanted = {"name": "Core", "tags": ["a", "b"], "updated": "2026-03-01"}
     assert {key: full[key] for key in wanted} == wanted
     assert full["folder_structure"] == "src/: code\ndocs/: texts"
@@ -315,6 +317,36 @@ def test_an_overview_in_full_has_its_description_once(tmp_path: Path) -> None:
         tmp_path, {f"{RESOURCES}/k/OVERVIEW.md": "---\ndescription: All about K.\n---\n# K\n\nAll about K.\n"}
     )
     assert Workspace(tmp_path).retrieve_overview("k")[0].text == "# K\n\nAll about K.\n"
+
+
+@pytest.mark.req("W6")
+def test_an_id_is_unique_in_an_answer_and_finds_its_document_again(tmp_path: Path) -> None:
+    one, other, alone = (
+        f"{RESOURCES}/w/{place}" for place in ("a/_plans/260501-x.md", "b/_plans/260501-x.md", "_plans/y.md")
+    )
+    texts = {f"{LEARNINGS}/w{place}/lessons.md": entry_text("Same", "Text.") for place in ("", "/a")}
+    root = make(tmp_path, {name: plan_text(name[-9:]) for name in (one, other, alone)} | texts)
+    workspace = Workspace(root)
+    ids = {plan.path: plan.id for plan in workspace.retrieve_plans("w")}
+    assert ids == {one: one.removesuffix(".md"), other: other.removesuffix(".md"), alone: "y"}
+    assert workspace.retrieve_plan(ids[other], "w").plan.path == other
+    with pytest.raises(InputError, match="names 2 plans"):
+        workspace.retrieve_plan("260501-x", "w")
+    assert [plan.id for plan in workspace.retrieve_plans("w/a")] == ["260501-x"]
+    lessons = [each.id for each in workspace.retrieve_learnings("w").lessons]
+    assert len(set(lessons)) == 2
+    assert all(name.startswith(f"{LEARNINGS}/w") and "lessons#" in name for name in lessons)
+
+
+@pytest.mark.req("W6")
+def test_a_repository_is_found_without_its_domain_where_its_name_is_unique(tmp_path: Path) -> None:
+    names = ("w/a/one", "w/a/two", "w/b/two")
+    workspace = Workspace(make(tmp_path, {f"{RESOURCES}/{name}/OVERVIEW.md": "# X\n" for name in names}))
+    assert workspace.find_repository("w", "one") == "w/a/one"
+    with pytest.raises(InputError, match="2 repositories are called 'two'"):
+        workspace.find_repository("w", "two")
+    with pytest.raises(NotFoundError):
+        workspace.find_repository("w", "three")
 
 
 @pytest.mark.req("W13")

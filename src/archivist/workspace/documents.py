@@ -98,6 +98,22 @@ def title_from(stem: str) -> str:
     return bare.replace("-", " ").replace("_", " ").strip().capitalize() or stem
 
 
+def _names_of(plan: Plan) -> tuple[str, ...]:
+    whole = plan.path.removesuffix(".md")
+    return plan.id, plan.path, whole, whole.rpartition("/")[2], plan.name
+
+
+def unique_ids(found: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the ids of documents, each given with its path: one that two documents have gets its path."""
+    places: dict[str, set[str]] = {}
+    for name, path in found:
+        places.setdefault(name, set()).add(path)
+    return [
+        "#".join((path.removesuffix(".md"), *name.split("#", 1)[1:])) if len(places[name]) > 1 else name
+        for name, path in found
+    ]
+
+
 _DAY_BEFORE = re.compile(r"^\d{6,8}[-_]")
 
 
@@ -107,7 +123,7 @@ def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     An id may be given without its date, when only one plan is called so.
     """
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
-    found = [each for each in plans if wanted & {name.casefold() for name in (each.id, each.path, each.name)}]
+    found = [each for each in plans if wanted & {name.casefold() for name in _names_of(each)}]
     found = found or [each for each in plans if _DAY_BEFORE.sub("", each.id).casefold() in wanted]
     if len(found) == 1:
         return found[0]
