@@ -129,3 +129,23 @@ AGAIN = (
     ),
     Said("Open handles make Jest hang.", "Jest hangs because of open handles."),
 )
+
+# What a word more, or another preposition, turns round.
+OTHERWISE = (
+    Said("Force pushes to main.", "Force pushes to main are forbidden."),
+    Said("Cache permissions.", "Caching permissions is dangerous."),
+    Said("Tests run in Docker.", "Tests run outside Docker."),
+    Said("Store tokens in memory.", "Refuse to store tokens in memory."),
+    Said("Retry payments.", "Retry payments is wrong."),
+    Said("Use the cache in tests.", "Use the cache in tests against all advice."),
+    Said("Access by admins.", "Access by admins denied."),
+    Said("Wir deployen freitags.", "Wir deployen freitags ungern."),
+    Said("Run migrations in the deploy step.", "Run migrations after the deploy step."),
+    Said("Tests may use the network.", "Tests may fail to use the network."),
+    Said("Ports below 1024 are open.", "Ports above 1024 are open."),
+    Said("Run at least 3 replicas.", "Run at most 3 replicas."),
+    Said("Users can edit posts.", "Users can't edit posts."),
+    Said("Les tests appellent le serveur.", "Le serveur appelle les tests."),
+    Said("Users must be deleted by admins.", "Admins must be deleted by users."),
+    Said("Delete the branch after merging.", "Merge after deleting the branch."),
+)

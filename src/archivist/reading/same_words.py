@@ -22,8 +22,6 @@ NUMERALS = {
     "nine": "9", "ten": "10", "twelve": "12", "fifteen": "15", "twenty": "20", "thirty": "30",
 }  # fmt: skip
 _MOST_CHARACTERS = 2_000
-# Less than half of a sentence in common is about something else.
-_LEAST_SHARE = 0.5
 _LEAST_WORDS = 2
 
 _ELISION = lazy_pattern(r"\b([cdjlmnst]|qu)[\u2019'](?=\w)", re.IGNORECASE)
@@ -85,11 +83,6 @@ class _Word(NamedTuple):
             return (self.exact or self.stem) == (other.exact or other.stem)
         return self.stem == other.stem
 
-    @property
-    def is_decisive(self) -> bool:
-        """Say whether a sentence with this word says something else than without it."""
-        return bool(self.exact) or self.stem == "not"
-
 
 class _Words(NamedTuple):
     """The words of each sentence in a fixed order, and its words of grammar."""
@@ -104,25 +97,17 @@ class _Words(NamedTuple):
 
 
 def have_same_words(one: str, other: str) -> bool:
-    """Say whether the words of one text contain those of the other, in order, with nothing decisive added."""
-    shorter, longer = sorted((_read_words(one), _read_words(other)), key=lambda words: len(words.all))
-    wanted = list(shorter.all)
-    if len(wanted) < _LEAST_WORDS or max(len(one), len(other)) > _MOST_CHARACTERS:
+    """Say whether the sentences of one text are among those of the other, word by word and in their order."""
+    shorter, longer = sorted((_read_words(one), _read_words(other)), key=lambda words: len(words.sentences))
+    if len(shorter.all) < _LEAST_WORDS or max(len(one), len(other)) > _MOST_CHARACTERS:
         return False
-    at, compared = 0, 0
-    for sentence in longer.sentences:
-        added = []
-        start = at
-        for word in sentence:
-            if at < len(wanted) and wanted[at].is_same(word):
-                at += 1
-            else:
-                added.append(word)
-        if at > start:
-            compared += len(sentence)
-            if any(word.is_decisive for word in added):
-                return False
-    return at == len(wanted) and at >= _LEAST_SHARE * compared
+    rest = iter(longer.sentences)
+    return all(any(_are_same(sentence, each) for each in rest) for sentence in shorter.sentences)
+
+
+def _are_same(one: Sequence[_Word], other: Sequence[_Word]) -> bool:
+    # One more word can turn a sentence round in any language: “… is wrong”, “… ungern”.
+    return len(one) == len(other) and all(map(_Word.is_same, one, other))
 
 
 def have_same_code(one: str, other: str) -> bool:

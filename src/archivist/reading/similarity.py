@@ -1,7 +1,7 @@
 """Decide what a new statement is to an old one: known, the same, a contradiction, or different.
 
 A statement is known only when every sentence of it is in the old one, word by word. It is the same when the
-words of one contain the words of the other in their order, and no negation, code, number or operator differs.
+sentences of one are among those of the other, with the same words in the same order.
 What is only near is named, and saved beside: a reversal has the same words, too.
 Contradictions are looked for in the first sentences, by one difference that rules the other out: a negation,
 an opposite, another amount, another choice, swapped sides; in the same words in another order; and in a

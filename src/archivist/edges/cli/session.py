@@ -189,16 +189,6 @@ class Session:
             file, create=False, actor=self.actor(), config=lambda: self.load_settings(file).config
         )
 
-    @contextmanager
-    def workspace_files(self) -> Iterator[Bank]:
-        """Open the workspace of the working folder where there is no bank, in one that ends with the call."""
-        from archivist.bank import Bank
-        from archivist.edges.cli.workspace import find_topology
-
-        topology = find_topology(self, None)
-        with Bank.temporary(self.load_settings(None).config, root=topology.root) as bank:
-            yield bank
-
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None without one."""
         return None if self.find_bank_path() is None else self.bank(folder=Path.cwd())
