@@ -230,13 +230,7 @@ class Bank:
         if create is None:
             # A misspelt path would else become an empty memory.
             create = file.parent == home_folder() or project_folder(file).is_dir() or bool(url)
-
-        def load() -> Config:
-            return load_effective(None if url else file.parent).config
-
-        given = load if config is None else config
-        reload = None if isinstance(given, Config) else given
-        settings = given if isinstance(given, Config) else given()
+        settings, reload = _read_settings(config, None if url else file.parent)
         if not url:
             name, server = server_bank_of(file), server_url(settings)
             if not name and server and create and not is_file(file):
@@ -253,11 +247,10 @@ class Bank:
             store = PostgresStore.open(url, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         else:
             store = _open_file(file, settings, create=create)
-        who = actor or Actor(ActorKind.HUMAN)
         bank = cls(
             store,
             path=file,
-            actor=who,
+            actor=actor or Actor(ActorKind.HUMAN),
             config=settings,
             clock=clock,
             ids=ids,
@@ -625,6 +618,16 @@ class Bank:
             self._embedders.append(StaticEmbedder())
         bundled = self._embedders[1]
         return bundled if bundled is not None and bundled.name == name else None
+
+
+def _read_settings(
+    given: Config | Callable[[], Config] | None, folder: Path | None
+) -> tuple[Config, Callable[[], Config] | None]:
+    """Return the configuration of a bank, and how to read it anew; a given one never changes."""
+    if isinstance(given, Config):
+        return given, None
+    reload = given or (lambda: load_effective(folder).config)
+    return reload(), reload
 
 
 def _open_file(file: Path, settings: Config, *, create: bool) -> Store:

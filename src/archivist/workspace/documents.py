@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.archive.chunking import block_tokens
 from archivist.cold_start import lazy_pattern
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import InputError, NotFoundError, without_middle
 from archivist.text import CHARACTERS_PER_TOKEN
 from archivist.workspace import front_matter
 from archivist.workspace.topology import LintProblem, LintSeverity, WorkspaceFile, WorkspaceScope
@@ -339,7 +339,7 @@ def learnings_view(found: Learnings) -> View:
 
 def unread_view(problems: Iterable[LintProblem]) -> View:
     """Return what of the files could not be read as meant, each with its place; nothing where all was."""
-    errors = [str(problem) for problem in problems if problem.severity is LintSeverity.ERROR]
+    errors = [without_middle(str(each)) for each in problems if each.severity is LintSeverity.ERROR]
     return {"unread": errors} if errors else {}
 
 
