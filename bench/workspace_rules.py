@@ -68,7 +68,9 @@ def find_causes_simply(message: str) -> list[str]:
 
 def compare_statements(old: Statement, new: Statement, cosine: float) -> Likeness:
     """Compare two statements by the rules of saving."""
-    return compare(old, new, cosine).likeness
+    compared = compare(old, new, cosine)
+    is_named = compared.likeness is Likeness.DIFFERENT and compared.reason
+    return Likeness.MEANING if is_named else compared.likeness
 
 
 def categorise(text: str, kind: str) -> str:

@@ -6,7 +6,7 @@ A service is imported at first use: a brief must not wait for what only reflecti
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -178,6 +178,8 @@ class Bank:
         timeout_s: float | None = None,
         folder: Path | None = None,
         team: Bank | None = None,
+        reload: Callable[[], Config] | None = None,
+        root: Path | None = None,
     ) -> None:
         if not (cannot_hold_secret(actor.name) and cannot_hold_secret(actor.role)):
             from archivist.capture.clean import Cleaner
@@ -188,11 +190,14 @@ class Bank:
         self.path = path
         self.actor = actor
         self.config = config
+        # Reads the settings anew: a right that the user gives or takes counts at once, in a server too.
+        self._reload = reload or (lambda: config)
         self.now = clock
         self._ids = ids
         self._bus = bus
         self._embedders = embedders if embedders is not None else []
         self._patience_s = timeout_s
+        self._root = root
         # Where its caller works, which says what project is meant; None for who works in no folder of ours.
         self.folder = folder
         # The bank of the team to which the owner of this one belongs: briefs and searches are about both.
@@ -205,7 +210,7 @@ class Bank:
         *,
         create: bool | None = None,
         actor: Actor | None = None,
-        config: Config | None = None,
+        config: Config | Callable[[], Config] | None = None,
         clock: Clock = system_clock,
         ids: IdSource = new_id,
         folder: str | Path | None = None,
@@ -215,6 +220,7 @@ class Bank:
 
         A folder that does not exist is refused, unless `create` is true; where it is false, no bank is made.
         Without a configuration the effective one counts: its file, the global one, the environment.
+        A function that returns one is asked again for the rights that the user can give and take.
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
         `folder` is where the caller works: calls that name no project are about the project there.
         What killed erasures left is finished first, except for a hasty caller, a hook.
@@ -224,7 +230,7 @@ class Bank:
         if create is None:
             # A misspelt path would else become an empty memory.
             create = file.parent == home_folder() or project_folder(file).is_dir() or bool(url)
-        settings = config or load_effective(None if url else file.parent).config
+        settings, reload = _read_settings(config, None if url else file.parent)
         if not url:
             name, server = server_bank_of(file), server_url(settings)
             if not name and server and create and not is_file(file):
@@ -241,15 +247,15 @@ class Bank:
             store = PostgresStore.open(url, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         else:
             store = _open_file(file, settings, create=create)
-        who = actor or Actor(ActorKind.HUMAN)
         bank = cls(
             store,
             path=file,
-            actor=who,
+            actor=actor or Actor(ActorKind.HUMAN),
             config=settings,
             clock=clock,
             ids=ids,
             folder=Path(folder) if folder else None,
+            reload=reload,
         )
         if not is_hasty:
             bank._finish_erasures()
@@ -299,8 +305,8 @@ class Bank:
 
     @classmethod
     @contextmanager
-    def temporary(cls, config: Config) -> Iterator[Self]:
-        """Open an empty bank that is deleted at the end, for work on files of a folder without a bank."""
+    def temporary(cls, config: Config, *, root: Path | None = None) -> Iterator[Self]:
+        """Open an empty bank that is deleted at the end, for work on the files of a root without a bank."""
         from tempfile import TemporaryDirectory
 
         from archivist.store.sqlite.store import SqliteStore
@@ -309,7 +315,9 @@ class Bank:
             file = Path(folder) / FILE_NAME
             store = SqliteStore.open(file, create=True)
             who = Actor(ActorKind.HUMAN)
-            with cls(store, path=file, actor=who, config=config, clock=system_clock, ids=new_id) as bank:
+            with cls(
+                store, path=file, actor=who, config=config, clock=system_clock, ids=new_id, root=root
+            ) as bank:
                 yield bank
 
     @classmethod
@@ -429,6 +437,8 @@ class Bank:
             timeout_s=timeout_s,
             folder=self.folder,
             team=self.team.acting_as(actor, timeout_s=timeout_s) if self.team is not None else None,
+            reload=self._reload,
+            root=self._root,
         )
 
     def person(self, name: str) -> Bank:
@@ -438,7 +448,7 @@ class Bank:
         """
         file = person_bank(self.path, name)
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        own = type(self).open(file, create=True, actor=self.actor, config=self.config, clock=self.now)
+        own = type(self).open(file, create=True, actor=self.actor, config=self._reload, clock=self.now)
         own.team = self
         return own
 
@@ -482,7 +492,7 @@ class Bank:
     @property
     def root(self) -> Path:
         """Return the project's folder; of a bank that lies in none, the folder of its file."""
-        return project_folder(self.path)
+        return self._root or project_folder(self.path)
 
     @property
     def is_there(self) -> bool:
@@ -552,8 +562,9 @@ class Bank:
         if may(self.actor, layer, verb, owner=owner):
             return
         # The document has two readings of who logs attempts; the user decides.
-        is_attempt = (layer, verb) == (Layer.EPISODES, Verb.WRITE) and self.config.tasks.agents_log_attempts
-        if is_attempt and self.agent_name and owner in (None, self.agent_name):
+        is_attempt = (layer, verb) == (Layer.EPISODES, Verb.WRITE)
+        is_own = self.agent_name and owner in (None, self.agent_name)
+        if is_attempt and is_own and self._reload().tasks.agents_log_attempts:
             return
         self.refuse(layer, verb, hint=access_hint(layer, verb), what=owner or "")
 
@@ -607,6 +618,16 @@ class Bank:
             self._embedders.append(StaticEmbedder())
         bundled = self._embedders[1]
         return bundled if bundled is not None and bundled.name == name else None
+
+
+def _read_settings(
+    given: Config | Callable[[], Config] | None, folder: Path | None
+) -> tuple[Config, Callable[[], Config] | None]:
+    """Return the configuration of a bank, and how to read it anew; a given one never changes."""
+    if isinstance(given, Config):
+        return given, None
+    reload = given or (lambda: load_effective(folder).config)
+    return reload(), reload
 
 
 def _open_file(file: Path, settings: Config, *, create: bool) -> Store:

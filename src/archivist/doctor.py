@@ -393,6 +393,12 @@ def _check_trust(bank: Bank) -> tuple[bool, str]:
     return not problems, "; ".join(problems) or "the bank was made here or accepted by you"
 
 
+def _check_workspace(bank: Bank) -> tuple[bool, str]:
+    found = bank.workspace.find_drift()
+    more = f"; and {len(found) - _NAMED_DAMAGE} more" if len(found) > _NAMED_DAMAGE else ""
+    return not found, "; ".join(map(str, found[:_NAMED_DAMAGE])) + more or "agent tools have the hot files"
+
+
 def _find_worktree_problem(file: Path) -> str:
     """Say of a bank in a linked worktree that it is gone with it, and how to move it; else nothing."""
     from archivist.files.worktrees import shared_place
@@ -427,6 +433,7 @@ _CHECKS: dict[str, Callable[[Bank], tuple[bool, str]]] = {
     "size": _check_size,
     "retention": _check_retention,
     "audit": _check_audit,
+    "workspace": _check_workspace,
 }
 
 

@@ -22,10 +22,12 @@ from archivist.edges.hooks import follow_up
 from archivist.files import hook_log
 from archivist.paths import bank_file, state_folder, unreadable_above
 from archivist.trust import find_bank_folder
+from archivist.workspace import links_service
 from tests.banks import lay_bank
 from tests.commands import PROGRAM
 from tests.conftest import Command, TickingClock
 from tests.samples import MISSING_MODULE, agent_log
+from tests.workspace.trees import make
 
 CHAIN = ("failures", "clients", "command", "firing", "server")
 
@@ -53,6 +55,21 @@ def test_checks_name_files_from_the_project_or_the_home_on(
     )
     text = next(each.text for each in bank.doctor.health() if each.name == "failures")
     assert "cannot use '.archivist/memory.db', ~/x" in text
+
+
+@pytest.mark.req("W1", "W2")
+def test_old_copies_of_hot_files_are_named_with_the_command(bank: Bank) -> None:
+    make(bank.root, {"agent/rules/common/profile.md": "# Profile\n\n- short answers\n"})
+    rules, _ = links_service.read_rules(bank.root, "agent/rules/common")
+    links_service.link(bank.root, "agent/rules/common", rules, [links_service.Client.VSCODE])
+    assert {check.name: check.is_well for check in bank.doctor.health()}["workspace"]
+    make(bank.root, {"agent/rules/common/profile.md": "# Profile\n\n- long answers\n"})
+    (found,) = (check for check in bank.doctor.health() if check.name == "workspace")
+    assert not found.is_well
+    assert found.text == (
+        ".github/instructions/profile.instructions.md: older than the hot files: "
+        "archivist workspace link vscode"
+    )
 
 
 def test_a_failure_is_a_warning_for_a_time(bank: Bank, home: Path) -> None:

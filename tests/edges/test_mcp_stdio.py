@@ -21,6 +21,7 @@ from archivist import Bank
 from archivist.recall.query import Query
 from tests.conftest import Command
 from tests.samples import MISSING_MODULE, agent_log
+from tests.workspace.trees import DOCUMENTED, make
 
 COMMAND = str(Path(sys.executable).parent / "archivist")
 INITIALIZE = {
@@ -169,6 +170,30 @@ def test_lines_that_are_no_messages_are_answered_and_do_not_end_it(made: Path) -
         assert spoken.ask("tools/call", name="nothing")["error"]["code"] == -32602
         assert spoken.ask("tools/call", arguments={})["error"]["code"] == -32602
         assert not spoken.ask("tools/call", name="brief")["result"].get("isError")
+
+
+@pytest.mark.req("W3", "W5", "W6")
+def test_the_tools_of_a_workspace_work_without_a_bank(project: Path, archivist: Command) -> None:
+    make(project, DOCUMENTED)
+    scope = {"workspace": "devtools", "repository": "metan"}
+    with speaking("--tools", "workspace,default", cwd=project) as server:
+        server.shake_hands()
+
+        def call(name: str, **given: Any) -> dict[str, Any]:
+            answer: dict[str, Any] = server.ask("tools/call", name=name, arguments=given)["result"]
+            return answer
+
+        plans = call("retrieve_plans", scope=scope)["structuredContent"]["plans"]
+        assert [plan["name"] for plan in plans] == ["Cache"]
+        item = {"text": "Linking fails without a lock file.", "kind": "lesson"}
+        saved = call("save_memory", scope="devtools", items=[item])["structuredContent"]["items"]
+        assert saved[0]["result"] == "saved"
+        lessons = call("retrieve_learnings", scope="devtools")["structuredContent"]["lessons"]
+        assert any("Linking fails" in each["content"] for each in lessons)
+        assert "no bank" in call("recall", query="lock")["content"][0]["text"]
+    assert not (project / ".archivist").exists()
+    asked = json.dumps({"scope": scope})
+    assert json.loads(archivist("tools", "call", "retrieve_plans", asked).out)["total"] == 1
 
 
 def test_without_a_bank_it_starts_and_a_bank_made_later_is_found(archivist: Command, project: Path) -> None:

@@ -269,3 +269,25 @@ def test_every_command_has_help_and_json(line: Line) -> None:
         assert command.help, name
         assert any(option.name == "as_json" for option in command.params), name
     assert "migrate" in line("--help").out
+
+
+@pytest.mark.req("W1", "W2")
+def test_old_copies_for_agent_tools_are_named_by_hot_and_lint_and_refreshed_by_what_moves_rules(
+    line: Line,
+) -> None:
+    hot = "agent/rules/common/profile.md"
+    make(line.root, {hot: "<!-- budget: 50 lines -->\n# Profile\n\n- Answer in short sentences\n"})
+    assert line("link", "cursor").code == 0
+    make(line.root, {hot: "<!-- budget: 50 lines -->\n# Profile\n\n- Answer in long sentences\n- Use tabs\n"})
+    copy = line.root / ".cursor/rules/profile.mdc"
+    told = ".cursor/rules/profile.mdc: older than the hot files: archivist workspace link cursor"
+    assert told in line("hot").err
+    assert line.json("hot")["old_copies"][0]["path"] == ".cursor/rules/profile.mdc"
+    lint = line("lint")
+    assert "old-copy: older than the hot files" in lint.out
+    assert "archivist workspace link cursor" in lint.out
+    (tabs,) = (item for item in line.json("hot", "--items")["items"] if "tabs" in item["text"])
+    assert line("hot", "demote", tabs["id"], "--to", "devtools").code == 0
+    assert "long sentences" in copy.read_text()
+    assert "tabs" not in copy.read_text()
+    assert "old-copy" not in line("lint").out

@@ -145,6 +145,21 @@ def test_what_worked_for_similar_tasks_comes_first(bank: Bank) -> None:
     assert bank.attempts.similar("  ") == []
 
 
+@pytest.mark.req("M4")
+def test_a_tasks_own_attempt_hides_no_other(bank: Bank) -> None:
+    for task, action, approach in (
+        ("Speed up the CSV parser", "failed", "rewrite it in C"),
+        ("Speed up the JSON parser", "completed", "read in blocks"),
+        ("Make CSV export faster", "completed", "stream it"),
+        ("Translate the handbook", "completed", "ask a translator"),
+    ):
+        _log(bank, task, action, approach)
+    found = {each.tried.approach for each in bank.attempts.similar("Speed up the CSV parser")}
+    assert found == {"read in blocks", "stream it", "rewrite it in C"}
+    others = bank.attempts.similar("Speed up the CSV parser", limit=2, other_than="Speed up the CSV parser")
+    assert {each.tried.approach for each in others} == {"read in blocks", "stream it"}
+
+
 def test_a_similar_success_counts_its_failures_too(bank: Bank) -> None:
     for action in ("completed", "failed", "failed"):
         _log(bank, "Speed up the CSV parser", action, "read in blocks")

@@ -66,6 +66,60 @@ def test_the_loop_does_what_can_be_done_and_learns_what_works(lead: Bank) -> Non
     assert lead.ledger.denials() == []
 
 
+@pytest.mark.req("M13")
+def test_after_a_failed_attempt_the_next_planned_approach_is_taken_before_one_is_repeated(lead: Bank) -> None:
+    lead.tasks.add("Mow the lawn", id="lawn", approaches=("scythe", "mower", "goat"), max_attempts=9)
+    taken = []
+    for _ in range(4):
+        taken.append(lead.tasks.start("lawn").approach)
+        lead.tasks.fail("lawn", "no", retry=True)
+    assert taken == ["scythe", "mower", "goat", "scythe"]
+    assert lead.tasks.start("lawn", approach="mower").approach == "mower"
+
+
+@pytest.mark.req("M4", "M13")
+def test_the_first_assignment_is_what_worked_for_similar_tasks_and_not_what_failed(lead: Bank) -> None:
+    tried: dict[str, Any] = {"agent": "coder"}
+    lead.attempts.log("Parse the feed of Alpha", action="failed", approach="regex", **tried)
+    lead.attempts.log("Parse the feed of Beta", action="completed", approach="pratt", **tried)
+    lead.tasks.add("Parse the feed of Gamma", id="gamma", approaches=("regex", "by hand", "pratt"))
+    assert lead.tasks.choose_approach(lead.tasks.get("gamma")) == ("pratt", "it worked for similar tasks")
+    lead.tasks.add("Parse the feed of Delta", id="delta", approaches=("regex", "by hand"))
+    assert lead.tasks.start("delta", agent="coder").approach == "by hand"
+    assert lead.tasks.run({"coder": _worker()}).done == ("gamma",)
+    (prompt,) = (lead.root / "prompts.txt").read_text("utf-8").split("=====")[:-1]
+    assert "Approach: pratt" in prompt
+    assert "- Parse the feed of Beta: pratt" in prompt
+
+
+@pytest.mark.req("M4", "M13")
+def test_an_attempt_of_its_own_does_not_take_from_a_prompt_what_worked_for_others(lead: Bank) -> None:
+    tried: dict[str, Any] = {"agent": "coder"}
+    lead.attempts.log("Parse the feed of Beta", action="completed", approach="pratt", **tried)
+    lead.tasks.add("Parse the feed of Gamma", id="gamma", approaches=("regex", "sax"), max_attempts=3)
+    assert lead.tasks.run({"coder": _worker()}).done == ("gamma",)
+    prompts = (lead.root / "prompts.txt").read_text("utf-8").split("=====")[:-1]
+    assert len(prompts) == 2
+    assert all("- Parse the feed of Beta: pratt" in prompt for prompt in prompts)
+
+
+@pytest.mark.req("M13")
+def test_what_one_kind_of_task_taught_is_not_overwritten_by_another_below_the_same_parent(lead: Bank) -> None:
+    lead.tasks.add("Ship it", id="ship", owner="nobody")
+    ways: dict[str, Any] = {"parent": "ship", "owner": "coder"}
+    lead.tasks.add("Build the parser", id="parser", approaches=("regex", "pratt"), **ways)
+    lead.tasks.add("Deploy to staging", id="staging", needs=("parser",), approaches=("regex", "helm"), **ways)
+    lead.tasks.add(
+        "Build the parser again", id="again", needs=("staging",), approaches=("regex", "pratt"), **ways
+    )
+    lead.tasks.run({"coder": _worker()})
+    facts = {fact.key: fact.value for fact in lead.knowledge.query(category="convention")}
+    assert set(facts) == {"ship/build-parser", "ship/deploy-staging"}
+    assert "use `pratt`" in facts["ship/build-parser"]
+    assert "use `helm`" in facts["ship/deploy-staging"]
+    assert lead.tasks.get("again").attempts == 1
+
+
 FLAKY = """
 import os, sys
 open("prompts.txt", "a").write(sys.stdin.read() + "\\n=====\\n")

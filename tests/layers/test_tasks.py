@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -136,6 +138,37 @@ def test_agents_log_attempts_only_where_the_user_says_so(
     (home / ".archivist").mkdir(parents=True, exist_ok=True)
     (home / ".archivist" / "config.toml").write_text("[tasks]\nagents_log_attempts = true\n", "utf-8")
     assert bank_cli("--actor", "agent:coder", *words).code == 0
+
+
+@pytest.mark.req("M13")
+def test_what_thousands_of_tasks_wait_for_is_told_at_once(bank: Bank) -> None:
+    fields: dict[str, Any] = {"max_attempts": 3, "created": bank.now(), "updated": bank.now()}
+    with bank.transaction() as writer:
+        for number in range(3_000):
+            parent = "t0" if number else ""
+            writer.put(Task(id=f"t{number}", title="Do it", parent=parent, **fields), "plan")
+    tasks = bank.tasks.query()
+    before = time.perf_counter()
+    waits = bank.tasks.waits_for(tasks)
+    # It was 2 s and grew with the square; a busy machine may take ten times its 20 ms.
+    assert time.perf_counter() - before < 0.5
+    assert len(waits["t0"]) == 2_999
+    assert waits["t7"] == ()
+
+
+@pytest.mark.req("M8")
+def test_a_right_that_the_user_gives_or_takes_counts_at_once_in_a_bank_that_is_open(
+    project: Path, home: Path
+) -> None:
+    settings = home / ".archivist" / "config.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    tried: dict[str, Any] = {"agent": "coder", "action": "failed", "approach": "regex"}
+    with Bank.open(project) as bank:
+        coder = bank.acting_as(CODER)
+        for allows in (False, True, False):
+            settings.write_text(f"[tasks]\nagents_log_attempts = {str(allows).lower()}\n", "utf-8")
+            with nullcontext() if allows else pytest.raises(AccessError):
+                coder.attempts.log("build", **tried)
 
 
 @pytest.mark.req("M4", "M10", "M13")

@@ -243,6 +243,24 @@ def test_a_workspace_is_read_and_written_by_functions(bank: Bank) -> None:
         call(bank, "retrieve_plans", {"scope": {"workspace": "../outside"}})
 
 
+@pytest.mark.req("W5")
+def test_learnings_come_newest_first_with_totals_and_what_was_not_read_is_named(bank: Bank) -> None:
+    def entry(day: str, title: str, marks: int = 3) -> str:
+        return f"{'#' * marks} [{day}] {title}\n\n**Category:** tooling\n\nText of {title}.\n\n---\n"
+
+    home = bank.root / "user" / "memory" / "workspaces" / "w"
+    home.mkdir(parents=True)
+    decided = entry("2026-01-01", "Old") + entry("2026-03-01", "Newest") + entry("2026-02-02", "Lost", 4)
+    (home / "decisions.md").write_text(f"# Decisions\n\n{decided}")
+    (home / "lessons.md").write_text(f"# Lessons\n\n{entry('2026-02-01', 'Between')}")
+    found = call(bank, "retrieve_learnings", {"scope": "w"})
+    assert [each["date"] for each in found["decisions"]] == ["2026-03-01", "2026-01-01"]
+    assert (found["total"], found["totals"]) == (3, {"decisions": 2, "lessons": 1})
+    (unread,) = found["unread"]
+    assert unread.startswith("user/memory/workspaces/w/decisions.md:")
+    assert "Lost" in unread
+
+
 @pytest.mark.req("W4")
 def test_a_long_overview_is_read_to_its_end(bank: Bank) -> None:
     home = bank.root / "resources" / "workspaces" / "big"

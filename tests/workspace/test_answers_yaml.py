@@ -43,6 +43,8 @@ def test_overviews_and_learnings_look_as_documented(tmp_path: Path) -> None:
         "overviews:\n"
         '  - scope: "devtools"\n'
         "    tier: T1\n"
+        '    name: "DevTools"\n'
+        "    tags: [tools]\n"
         "    content: |\n"
         "      Tools for developers\n"
         "\n"

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
+from archivist.recall.query import Query
 from archivist.records import Episode, Event
 from archivist.workspace import transcripts_service as cold
 from archivist.workspace.files_service import Topology
@@ -46,6 +47,30 @@ def folder(tmp_path: Path) -> Path:
 def desk(bank: Bank, folder: Path) -> Transcripts:
     """Return the desk of that folder."""
     return Transcripts(bank, Topology(folder.parent))
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("ending", ["jsonl", "txt"])
+def test_transcripts_as_cursor_writes_them_are_captured_searched_and_shown(
+    desk: Transcripts, bank: Bank, folder: Path, ending: str
+) -> None:
+    said = [
+        ("user", "<user_query>\nSharpen the plough\n</user_query>"),
+        ("assistant", "The plough needs oil."),
+    ]
+    rows = (
+        json.dumps({"role": role, "message": {"content": [{"type": "text", "text": words}]}})
+        for role, words in said
+    )
+    plain = "\n\n".join(f"{role}:\n{words}" for role, words in said)
+    (folder / f"plough.{ending}").write_text("\n".join(rows) if ending == "jsonl" else plain)
+    taken = desk.capture(["plough"])
+    assert ([each.task for each in taken.captured], taken.problems) == (["Sharpen the plough"], ())
+    hit = bank.recall(Query("plough oil", kinds=("event",))).hits[0]
+    assert "needs oil" in hit.text
+    shown = desk.lines_at_event(hit.id)
+    assert shown.transcript.name == f"plough.{ending}"
+    assert any("needs oil" in line for number, line in shown.lines if number == shown.marked)
 
 
 @pytest.mark.req("W9")

@@ -17,12 +17,14 @@ from archivist.workspace.links_service import (
     LinkResult,
     LinkStatus,
     LinkTarget,
+    find_drift,
     is_edited_copy,
     is_edited_section,
     link,
     link_targets,
     marked_copy,
     read_rules,
+    refresh_links,
     section_readers,
     source_of_copy,
     unlink,
@@ -133,6 +135,49 @@ def test_a_file_of_the_users_is_left_and_reported(root: Path) -> None:
     unlink(root, HOT, Client)
     assert (root / ".claude/rules/profile.md").read_text() == "mine\n"
     assert (root / ".codex/profile.md").is_symlink()
+
+
+@pytest.mark.req("W2")
+@pytest.mark.parametrize(
+    ("client", "name"),
+    [
+        (Client.CURSOR, ".cursor/rules/profile.mdc"),
+        (Client.CODEX, ".codex/profile.md"),
+        (Client.CLAUDE_CODE, ".claude/rules/profile.md"),
+    ],
+)
+def test_a_link_of_the_users_to_the_source_is_linked_and_never_taken_away(
+    root: Path, client: Client, name: str
+) -> None:
+    (root / name).parent.mkdir(parents=True)
+    (root / name).symlink_to("../" * name.count("/") + f"{HOT}/profile.md")
+    before = _snapshot(root)
+    for is_dry_run in (True, False):
+        done = {each.path: each for each in _linked(root, client, is_dry_run=is_dry_run)}
+        assert (done[name].done, done[name].told) == (LinkStatus.UNCHANGED, "link")
+    assert (root / name).is_symlink()
+    (root / HOT / "profile.md").rename(root / HOT / "who.md")
+    assert name not in _done(unlink(root, HOT, Client))
+    (root / HOT / "who.md").rename(root / HOT / "profile.md")
+    assert _snapshot(root) == before
+
+
+@pytest.mark.req("W2")
+def test_old_copies_are_named_with_the_command_and_refreshed(root: Path) -> None:
+    _linked(root, Client.CURSOR, Client.CODEX)
+    assert find_drift(root, HOT) == []
+    (root / HOT / "profile.md").write_text("# Profile\n\n- long answers\n")
+    (root / HOT / "more.md").write_text("# More\n")
+    (root / HOT / "workflow.md").unlink()
+    named = {each.path: (each.reason, each.remedy) for each in find_drift(root, HOT)}
+    cursor = "archivist workspace link cursor"
+    assert named[".cursor/rules/profile.mdc"] == ("older than the hot files", cursor)
+    assert named[".cursor/rules/more.mdc"] == ("a hot file is not linked there", cursor)
+    assert named[".cursor/rules/workflow.mdc"] == ("its hot file is gone", cursor)
+    assert named["AGENTS.md"] == ("older than the hot files", "archivist workspace link codex")
+    assert not any(path.startswith((".github", ".claude")) for path in named)
+    assert {each.path for each in refresh_links(root, HOT)} == set(named)
+    assert find_drift(root, HOT) == []
 
 
 def test_copies_follow_their_source_and_an_edited_one_is_kept(root: Path) -> None:

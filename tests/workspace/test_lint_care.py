@@ -376,13 +376,12 @@ def test_what_is_new_or_contrary_is_never_dropped(tmp_path: Path, said: Said) ->
 def test_a_merged_text_is_kept_whole_and_known_from_then_on(tmp_path: Path) -> None:
     make(tmp_path, DOCUMENTED)
     workspace = Workspace(tmp_path, now=lambda: START)
-    said = "Stale dependencies are cached by Vite. Delete node_modules/.vite."
+    said = "Vite is caching stale dependencies. Delete node_modules/.vite."
     first, again = (workspace.save_memory([MemoryItem(text=said)], "devtools/common")[0] for _ in range(2))
     assert (first.result, again.result) == (SaveResult.MERGED, SaveResult.KNOWN)
     text = (tmp_path / LEARNINGS / "devtools/common/lessons.md").read_text()
     assert (
-        text.count("Also [2026-04-03]: Stale dependencies are cached by Vite. Delete node_modules/.vite.")
-        == 1
+        text.count("Also [2026-04-03]: Vite is caching stale dependencies. Delete node_modules/.vite.") == 1
     )
 
 

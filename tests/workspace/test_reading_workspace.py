@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.workspace.documents import Tier, learnings_view, overviews_view, plans_view
 from archivist.workspace.files_service import FRESH_NS, FileCache, Topology
 from archivist.workspace.markdown_service import Workspace
+from archivist.workspace.search_service import WorkspaceSearch
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS
 from archivist.workspace.topology import FileKind, WorkspaceScope
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
@@ -97,12 +100,36 @@ def test_a_workspace_is_told_in_full_and_a_domain_by_its_abstract(root: Path) ->
     assert first == {
         "scope": "devtools",
         "tier": "T1",
+        "name": "DevTools",
+        "tags": ["tools"],
         "content": "Tools for developers\n\n# DevTools\n\nAll about DevTools.\n",
         "_meta": {"document_path": f"{RESOURCES}/devtools/OVERVIEW.md", "document_id": "devtools"},
     }
-    assert list(second) == ["scope", "tier", "abstract", "_meta"]
+    assert list(second) == ["scope", "tier", "name", "abstract", "tags", "_meta"]
     assert second["abstract"] == "Shared tools and utilities"
     assert {each.tier for each in Workspace(root).retrieve_overview("devtools", is_full=True)} == {"T1"}
+
+
+@pytest.mark.req("W4")
+def test_an_overview_gives_its_front_matter_in_full_and_its_tags_in_short(tmp_path: Path) -> None:
+    structure = "folder_structure: |\n  src/: code\n  docs/: texts\n"
+    head = (
+        f"---\nname: Core\ndescription: The core\ntags: [a, b]\nupdated: 2026-03-01\n{structure}---\n# Core\n"
+    )
+    root = make(tmp_path, {f"{RESOURCES}/w/OVERVIEW.md": head, f"{RESOURCES}/w/d/OVERVIEW.md": head})
+    workspace = Workspace(root)
+    views: Any = overviews_view(workspace.retrieve_overview("w"))["overviews"]
+    full, short = views
+    wanted = {"name": "Core", "tags": ["a", "b"], "updated": "2026-03-01"}
+    assert {key: full[key] for key in wanted} == wanted
+    assert full["folder_structure"] == "src/: code\ndocs/: texts"
+    assert full["content"] == "The core\n\n# Core\n"
+    assert {key: short[key] for key in ("name", "abstract", "tags")} == {
+        "name": "Core",
+        "abstract": "The core",
+        "tags": ["a", "b"],
+    }
+    assert workspace.lint("w").problems == []
 
 
 @pytest.mark.req("W5")
@@ -290,3 +317,62 @@ def test_an_overview_in_full_has_its_description_once(tmp_path: Path) -> None:
         tmp_path, {f"{RESOURCES}/k/OVERVIEW.md": "---\ndescription: All about K.\n---\n# K\n\nAll about K.\n"}
     )
     assert Workspace(tmp_path).retrieve_overview("k")[0].text == "# K\n\nAll about K.\n"
+
+
+@pytest.mark.req("W6")
+def test_an_id_is_unique_in_an_answer_and_finds_its_document_again(tmp_path: Path) -> None:
+    one, other, alone = (
+        f"{RESOURCES}/w/{place}" for place in ("a/_plans/260501-x.md", "b/_plans/260501-x.md", "_plans/y.md")
+    )
+    texts = {f"{LEARNINGS}/w{place}/lessons.md": entry_text("Same", "Text.") for place in ("", "/a")}
+    root = make(tmp_path, {name: plan_text(name[-9:]) for name in (one, other, alone)} | texts)
+    workspace = Workspace(root)
+    ids = {plan.path: plan.id for plan in workspace.retrieve_plans("w")}
+    assert ids == {one: one.removesuffix(".md"), other: other.removesuffix(".md"), alone: "y"}
+    assert workspace.retrieve_plan(ids[other], "w").plan.path == other
+    with pytest.raises(InputError, match="names 2 plans"):
+        workspace.retrieve_plan("260501-x", "w")
+    assert [plan.id for plan in workspace.retrieve_plans("w/a")] == ["260501-x"]
+    lessons = [each.id for each in workspace.retrieve_learnings("w").lessons]
+    assert len(set(lessons)) == 2
+    assert all(name.startswith(f"{LEARNINGS}/w") and "lessons#" in name for name in lessons)
+
+
+@pytest.mark.req("W6")
+def test_a_repository_is_found_without_its_domain_where_its_name_is_unique(tmp_path: Path) -> None:
+    names = ("w/a/one", "w/a/two", "w/b/two")
+    workspace = Workspace(make(tmp_path, {f"{RESOURCES}/{name}/OVERVIEW.md": "# X\n" for name in names}))
+    assert workspace.find_repository("w", "one") == "w/a/one"
+    with pytest.raises(InputError, match="2 repositories are called 'two'"):
+        workspace.find_repository("w", "two")
+    with pytest.raises(NotFoundError):
+        workspace.find_repository("w", "three")
+
+
+@pytest.mark.req("W13")
+@pytest.mark.parametrize("has_bank", [True, False])
+def test_the_abstract_of_a_plan_is_found_also_where_it_has_no_body(
+    bank: Bank, tmp_path: Path, has_bank: bool
+) -> None:
+    root = bank.root if has_bank else tmp_path / "root"
+    plan, overview = (f"{RESOURCES}/devtools/common/{name}" for name in ("_plans/260501-q.md", "OVERVIEW.md"))
+    front = (
+        "---\nname: Quokka rollout\ndescription: Ship the marsupial scheduler\ntags: [zebra, numbat]\n---\n"
+    )
+    make(
+        root,
+        {plan: front, overview: "---\nname: Common\ndescription: Wombat parts\n---\n# Common\n\nText.\n"},
+    )
+    with nullcontext(bank) if has_bank else Bank.temporary(bank.config) as opened:
+        search = WorkspaceSearch(opened, [Topology(root)])
+        for words, path in (
+            ("quokka rollout", plan),
+            ("marsupial scheduler", plan),
+            ("numbat", plan),
+            ("wombat parts", overview),
+        ):
+            found = search.search(words).snippets
+            assert [each.path for each in found][:1] == [path], words
+        hit = search.search("marsupial scheduler").snippets[0]
+        assert (hit.heading, hit.document, hit.line) == ("Quokka rollout", "260501-q", 1)
+        assert hit.text == "Ship the marsupial scheduler Tags: zebra, numbat"

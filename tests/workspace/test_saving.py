@@ -21,6 +21,8 @@ from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, MemoryKind, OnConflict, SaveOutcome, SaveResult, item_from
 from archivist.workspace.saving_service import MemorySaver
 from tests.conftest import START
+from tests.workspace import restated_pairs
+from tests.workspace.spoken_pairs import Said
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
 DECISIONS = f"{LEARNINGS}/devtools/decisions.md"
@@ -169,6 +171,35 @@ def test_a_decision_that_is_reversed_is_a_conflict_and_supersedes_when_asked(
     assert (saved.result, saved.kind) == (SaveResult.SAVED, MemoryKind.DECISION)
     titles = [each.entry.title for each in workspace.retrieve_learnings("devtools").decisions]
     assert titles[1:] == [saved.title]
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("pair", restated_pairs.TURNED[::4])
+def test_a_decision_that_is_turned_round_stands_beside_it_or_supersedes_it(
+    workspace: Workspace, root: Path, pair: Said
+) -> None:
+    assert _one(workspace, "k", text=pair.old, kind="decision", category="architecture").result == "saved"
+    first = _one(workspace, "k", text=pair.new, kind="decision", category="architecture")
+    assert first.result in (SaveResult.CONFLICT, SaveResult.SAVED)
+    if first.result is SaveResult.SAVED:
+        return
+    path = root / LEARNINGS / "k/decisions.md"
+    before = path.read_text()
+    fields = {"text": pair.new, "kind": "decision", "category": "architecture"}
+    assert _one(workspace, "k", "keep_both", **fields).result is SaveResult.SAVED
+    assert [each.superseded_by for each in learnings.parse_entries(path.read_text(), "")] == ["", ""]
+    path.write_text(before)
+    assert _one(workspace, "k", "supersede", **fields).result is SaveResult.SAVED
+    old, new = learnings.parse_entries(path.read_text(), "")
+    assert new.title in old.superseded_by
+
+
+@pytest.mark.req("W7")
+def test_what_is_much_alike_is_kept_and_named(workspace: Workspace) -> None:
+    _one(workspace, text="Open handles make Jest hang.", kind="lesson")
+    saved = _one(workspace, text="Jest hangs because of open handles.", kind="lesson")
+    assert saved.result is SaveResult.SAVED
+    assert saved.reason.startswith("kept beside 'Open handles make Jest hang', much alike")
 
 
 @pytest.mark.req("W7")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from archivist.reading.similarity import Comparison, Likeness, Statement, compare, find_conflict
 from archivist.recall.embedders.static import StaticEmbedder
 from archivist.workspace.save import split_title
+from tests.workspace import restated_pairs
 from tests.workspace import statement_pairs as pairs
 from tests.workspace.figures import Figures, judge_pairs, macro_f1, measure
 from tests.workspace.spoken_pairs import Said
@@ -24,7 +25,10 @@ def _compared(pair: Pair) -> Comparison:
 
 
 def _judge(old: Statement, new: Statement, cosine: float) -> Likeness:
-    return compare(old, new, cosine).likeness
+    """Count an entry that is named as much alike as recognised: whoever saves is told of it."""
+    compared = compare(old, new, cosine)
+    is_named = compared.likeness is Likeness.DIFFERENT and compared.reason
+    return Likeness.MEANING if is_named else compared.likeness
 
 
 @pytest.mark.req("W7")
@@ -47,6 +51,34 @@ def test_pairs_are_judged_as_well_as_measured(
         assert measured.precision >= floor.precision
         assert measured.recall >= floor.recall
     assert macro_f1(judged) >= f1
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("pair", restated_pairs.TURNED)
+def test_what_turns_a_statement_round_is_never_merged_with_it(pair: Said) -> None:
+    for said in (pair, Said(pair.new, pair.old)):
+        assert _judged(said) in (Likeness.CONFLICT, Likeness.DIFFERENT)
+
+
+@pytest.mark.req("W7")
+def test_what_only_says_it_again_is_mostly_merged_and_hardly_a_conflict() -> None:
+    judged = [_judged(pair) for pair in restated_pairs.AGAIN]
+    assert sum(each in (Likeness.KNOWN, Likeness.MEANING) for each in judged) >= 29
+    assert Likeness.CONFLICT not in judged
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("pair", restated_pairs.OTHERWISE)
+def test_a_word_more_that_changes_the_sense_is_never_merged(pair: Said) -> None:
+    for said in (pair, Said(pair.new, pair.old)):
+        assert _judged(said) in (Likeness.CONFLICT, Likeness.DIFFERENT)
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("texts", ["known", "tuning", "unseen", "reversal"])
+def test_what_is_merged_says_the_same(texts: str) -> None:
+    judged = judge_pairs(texts, lambda old, new, cosine: compare(old, new, cosine).likeness)
+    assert {wanted for wanted, given in judged if given == "same"} <= {"same"}
 
 
 @pytest.mark.req("W7")

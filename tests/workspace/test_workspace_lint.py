@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from archivist.config import WorkspaceRules
+from archivist.workspace import learnings
+from archivist.workspace.lint import check_file
 from archivist.workspace.markdown_service import Workspace
-from archivist.workspace.topology import RULES
+from archivist.workspace.topology import RULES, FileKind, WorkspaceFile, WorkspaceScope
 from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, entry_text, make, plan_text
 
 PLANS = f"{RESOURCES}/w/d/_plans"
@@ -153,3 +156,29 @@ def test_every_rule_is_in_the_guide() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "workspace.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| (error|warning) \|", guide, re.MULTILINE))
     assert rows == {rule.id: rule.severity.value for rule in RULES.values()}
+
+
+def _learnings(text: str) -> tuple[list[str], list[learnings.LearningEntry]]:
+    name = f"{LEARNINGS}/w/lessons.md"
+    place = WorkspaceFile(name, name, FileKind.LESSONS, WorkspaceScope("w"), "w", 0, 0, 0)
+    found = check_file(text.encode(), place, WorkspaceRules())
+    return [f"{each.rule}:{each.line}" for each in found], learnings.parse_entries(text, place.name)
+
+
+@pytest.mark.req("W10")
+def test_an_entry_that_stands_twice_and_an_unresolved_conflict_are_findings() -> None:
+    entry = "### [2026-01-0{}] Cache it\n\n**Category:** performance\n\nThe build is slow.\n\n---\n\n"
+    found, _ = _learnings(f"# Lessons\n\n{entry.format(1)}{entry.format(2)}")
+    assert found == ["duplicate-entry:11"]
+    both = (
+        f"<<<<<<< HEAD\n{entry.format(1)}=======\n{entry.format(3).replace('slow', 'fast')}>>>>>>> theirs\n"
+    )
+    found, _ = _learnings(f"# Lessons\n\n{both}")
+    assert "conflict-marks:3" in found
+
+
+@pytest.mark.req("W10")
+@pytest.mark.parametrize("tags", ["#q #r", "[q, r]", "q, r", '["q", "r"]', "#q, #r", "`q`, r"])
+def test_tags_are_read_in_each_way_people_write_them(tags: str) -> None:
+    _, (entry,) = _learnings(f"### [2026-01-01] T\n\n**Category:** x\n**Tags:** {tags}\n\nText.\n")
+    assert entry.tags == ("q", "r")

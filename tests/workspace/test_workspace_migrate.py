@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from archivist.workspace import front_matter
 from archivist.workspace.lint import FileChange, guess_status, migrate_overview, migrate_plan
 from archivist.workspace.markdown_service import Workspace
+from archivist.workspace.save import MemoryItem
 from archivist.workspace.topology import FileKind, LintProblem, WorkspaceFile, WorkspaceScope
-from tests.workspace.trees import DOCUMENTED, RESOURCES, make, plan_text
+from tests.workspace.trees import DOCUMENTED, LEARNINGS, RESOURCES, make, plan_text
 
 PLANS = f"{RESOURCES}/w/stock/prices/_plans"
 
@@ -253,3 +254,61 @@ def test_a_date_without_zeros_is_respelt(tmp_path: Path) -> None:
     workspace.migrate(workspace.propose_migration().changes)
     text = (tmp_path / path).read_text("utf-8")
     assert "created: 2026-03-01\nupdated: 2026-12-24\n" in text
+
+
+@pytest.mark.req("W11")
+def test_a_file_with_other_line_ends_keeps_them_throughout(tmp_path: Path) -> None:
+    folder = f"{RESOURCES}/w"
+    texts = {
+        f"{folder}/OVERVIEW.md": "# Core\r\n\r\nThe core of it all is here.\r\n",
+        f"{folder}/ABSTRACT.md": "# Core\n\nIt is the core.\n\nMore is said\nhere of it.\n",
+        f"{folder}/_plans/260101-x.md": "# X\r\n\r\nDo what has to be done.\r\n",
+        f"{LEARNINGS}/w/lessons.md": "# Lessons\r\n\r\n### [2026-01-01] A\r\n\r\n**Category:** x\r\n"
+        "**Superseded by:** B\r\n\r\nOne.\r\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(text.encode())
+    workspace = Workspace(tmp_path)
+    workspace.migrate(workspace.propose_migration("w").changes)
+    workspace.archive(workspace.propose_archive("w").changes)
+    workspace.save_memory([MemoryItem(text="The cache is cold at start. Warm it first.")], "w")
+    files = [path for path in tmp_path.rglob("*.md") if path.stem not in ("ABSTRACT", "decisions")]
+    assert len(files) == 4
+    for path in files:
+        data = path.read_bytes()
+        assert data.count(b"\n") == data.count(b"\r\n"), path
+    assert b"More is said\r\nhere of it." in (tmp_path / folder / "OVERVIEW.md").read_bytes()
+
+
+@pytest.mark.req("W11")
+def test_an_abstract_that_says_nothing_new_is_not_added(tmp_path: Path) -> None:
+    fields = "name: Core\ndescription: The core of it all. It parses feeds.\ntags: [a]\n"
+    head = f"---\n{fields}---\n\n# Core\n\nText.\n"
+    make(
+        tmp_path,
+        {
+            f"{RESOURCES}/w/OVERVIEW.md": head,
+            f"{RESOURCES}/w/ABSTRACT.md": "# Core\n\nThe **core** of it all.\n\nIt parses feeds.\n",
+        },
+    )
+    workspace = Workspace(tmp_path)
+    workspace.migrate(workspace.propose_migration("w").changes)
+    assert (tmp_path / RESOURCES / "w/OVERVIEW.md").read_text() == head
+    assert not (tmp_path / RESOURCES / "w/ABSTRACT.md").exists()
+
+
+@pytest.mark.req("W11")
+def test_tags_that_are_one_text_become_a_list(tmp_path: Path) -> None:
+    head = (
+        "---\nname: X\ndescription: Do it all at once.\nstatus: new\ncreated: 2026-01-01\ntags: a, b c\n---\n"
+    )
+    path = (
+        make(tmp_path, {f"{RESOURCES}/w/_plans/260101-x.md": f"{head}\n# X\n"})
+        / RESOURCES
+        / "w/_plans/260101-x.md"
+    )
+    workspace = Workspace(tmp_path)
+    workspace.migrate(workspace.propose_migration("w").changes)
+    assert path.read_text() == f"{head}\n# X\n".replace("tags: a, b c", "tags: [a, b c]")
+    assert workspace.lint("w").problems == []

@@ -57,6 +57,16 @@ class FrontMatterParts(NamedTuple):
     first_line: int
     problem: str = ""
 
+    @property
+    def abstract(self) -> tuple[str, str]:
+        """Return the name that the front matter gives, and its description and tags as a text."""
+        named = (self.fields.get(key) for key in ("name", "title"))
+        name = next((" ".join(value.split()) for value in named if isinstance(value, str)), "")
+        description = self.fields.get("description")
+        said = description.strip() if isinstance(description, str) else ""
+        tags = ", ".join(_parse_words(self.fields.get("tags", self.fields.get("tag"))))
+        return name, "\n\n".join(filter(None, (said, f"Tags: {tags}" if tags else "")))
+
 
 class FileDescription(NamedTuple):
     """The metadata of a file."""

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
-from archivist.archive.chunking import chunk_text
+from archivist.archive.chunking import TextChunk, chunk_text
 from archivist.archive.folders import (
     FileDescription,
     FileText,
+    FrontMatterParts,
     describe_file,
     find_owner,
     folder_state,
@@ -54,6 +55,8 @@ _SEEN = "archive_seen"
 _MOST_DIGITS = 9
 _FOREIGN_HINT = "another archived it: choose another source"
 _WORD = re.compile(r"[^\W_]+")
+# The mark of a piece that is made of the front matter.
+_ABSTRACT = "abstract"
 
 
 class SourceText(NamedTuple):
@@ -393,8 +396,9 @@ class Documents(BankService):
                     present.add(path)
                     problems.append(f"{clean_text(path)}: {error.message}")
                     continue
-                # A file of front matter alone has nothing to find.
-                if file is not None and split_front_matter(file.text).body.strip():
+                # A file without a body can have an abstract in its front matter.
+                front = split_front_matter(file.text) if file is not None else None
+                if file is not None and front is not None and (front.body.strip() or any(front.abstract)):
                     present.add(path)
                     outcome, odd = self._refresh_file(folder, path, file)
                     counts[outcome] += 1
@@ -417,8 +421,8 @@ class Documents(BankService):
         with self._bank.reading() as reader:
             known = reader.select(Document, equals("source", path), order=("position",), limit=1)
         about = describe_file(path, file.text, type=folder.type, file_time=file.time)
-        same = (file.digest, about.type, folder.id)
-        if known and (known[0].digest, known[0].type, known[0].folder) == same:
+        same = (file.digest, about.type, folder.id, any(about.front.abstract))
+        if known and (known[0].digest, known[0].type, known[0].folder, _ABSTRACT in known[0].extra) == same:
             return "unchanged", about.problems
         if known and about.date == file.time:
             # The modification time changes with every copy, so the first one is kept.
@@ -436,7 +440,11 @@ def build_documents(
     front, now = about.front, bank.now()
     made: list[Document] = []
     seen: dict[str, int] = {}
-    for place, piece in enumerate(chunk_text(clean_text(front.body), first_line=front.first_line)):
+    pieces = chunk_text(clean_text(front.body), first_line=front.first_line)
+    name, said = map(clean_text, front.abstract)
+    if name or said:
+        pieces.insert(0, TextChunk(said or name, name, 1))
+    for place, piece in enumerate(pieces):
         nth = seen[piece.text] = seen.get(piece.text, 0) + 1
         document = Document(
             id=derived_id("document", source, piece.text, str(nth)),
@@ -455,12 +463,18 @@ def build_documents(
             digest="" if place else digest,
             folder=folder,
             created=now,
-            extra={"front_matter": clean_text(front.raw)} if front.raw and not place else {},
+            extra=_extra_of(front) if not place else {},
         )
         made.append(validate_document(document))
     if not made:
         raise RecordError("content: missing or empty")
     return made
+
+
+def _extra_of(front: FrontMatterParts) -> dict[str, object]:
+    """Return what the first piece keeps of the front matter, and whether it is made of it."""
+    extra: dict[str, object] = {"front_matter": clean_text(front.raw)} if front.raw else {}
+    return {**extra, _ABSTRACT: True} if any(front.abstract) else extra
 
 
 def replace_documents(

@@ -258,4 +258,9 @@ def _describe_result(completed: int, failed: int, attempts: int, last: Episode) 
 
 def expected_success(tried: ApproachResult) -> float:
     """Return the chance that an approach works when it is tried again; a half before the first end."""
-    return Posterior(tried.completed, tried.failed).mean
+    return expected_chance(tried.completed, tried.failed)
+
+
+def expected_chance(completed: int, failed: int) -> float:
+    """Return the chance of success after so many successes and failures; a half after none."""
+    return Posterior(completed, failed).mean

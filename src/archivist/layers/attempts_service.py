@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +20,8 @@ from archivist.audit.analytics import (
 )
 from archivist.clock import to_text
 from archivist.errors import InputError, RecordError
+from archivist.layers.approaches import are_alike
+from archivist.reading.similarity import content_stems
 from archivist.recall.answering import filter_answers
 from archivist.recall.query import Query
 from archivist.recall.scoring import Preset, saturate
@@ -41,7 +43,9 @@ _STATUS = {
     Action.FAILED: EpisodeStatus.FAILED,
 }
 NEWEST = ("-finished", "-id")
-# A task counts as similar when its score is at least half of the best one.
+# A task counts as similar when its score is at least half of the best one in other words, or when its words
+# are alike. A score depends on how rare a word is: one task with
+# the rare word, the asked one itself above all, would else hide all others.
 _LIKE_ENOUGH = 0.5
 # Per action; several attempts share a task, so there are more hits than tasks.
 _HITS = 40
@@ -117,10 +121,11 @@ class Attempts(BankService):
             return approach_results(attempts, reader.run_provenances(each.id for each in attempts))
 
     @reads(Layer.EPISODES)
-    def similar(self, text: str, *, limit: int = 5) -> list[SimilarApproach]:
+    def similar(self, text: str, *, limit: int = 5, other_than: str = "") -> list[SimilarApproach]:
         """Return the approaches tried for similar tasks: own ones, successful ones, then by similarity.
 
-        The score is that of the attempt, or of the task's title, by which the task was found.
+        The score is that of the attempt, or of the task's title, by which the task was found. `other_than` is
+        a task whose own attempts are left out.
         """
         scores: dict[str, float] = {}
         asked = Query(text=text, kinds=("episode",), limit=_HITS, preset=Preset.RELEVANCE)
@@ -135,11 +140,11 @@ class Attempts(BankService):
             similarity: dict[str, float] = {task.id: scores[task.id] for task in planned}
             for episode in reader.records("episode", list(scores)).values():
                 similarity[episode.task] = max(similarity.get(episode.task, 0.0), scores[episode.id])
-            least = _LIKE_ENOUGH * max(similarity.values(), default=0.0)
-            tasks = [task for task, score in similarity.items() if score >= least]
+            similarity.pop(other_than, None)
+            titles = {name: task.title for name, task in reader.records("task", list(similarity)).items()}
+            tasks = _tasks_alike(text, {name: titles.get(name) or name for name in similarity}, similarity)
             attempts = reader.select(Episode, one_of("task", tasks), one_of("action", tuple(Action)))
             provenances = reader.run_provenances(attempt.id for attempt in attempts)
-            titles = {name: task.title for name, task in reader.records("task", tasks).items()}
         found = [
             SimilarApproach(result, saturate(similarity[result.task]), titles.get(result.task, ""))
             for result in approach_results(attempts, provenances)
@@ -182,6 +187,14 @@ class Attempts(BankService):
             attempts = reader.select(Episode, *conditions)
             provenances = reader.run_provenances(attempt.id for attempt in attempts)
         return analyse_attempts(attempts, group, span, provenances)
+
+
+def _tasks_alike(text: str, titles: Mapping[str, str], similarity: Mapping[str, float]) -> list[str]:
+    """Return the tasks that are similar enough to a text, by their scores and their words."""
+    asked = content_stems(text)
+    others = [score for name, score in similarity.items() if content_stems(titles[name]) != asked]
+    least = _LIKE_ENOUGH * max(others, default=0.0)
+    return [name for name, score in similarity.items() if score >= least or are_alike(titles[name], text)]
 
 
 def log_attempt(

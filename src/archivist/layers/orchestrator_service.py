@@ -22,6 +22,7 @@ from archivist.capture.service import CaptureOverrides
 from archivist.errors import ArchivistError, DecidedError, InputError
 from archivist.files.parse import parse_json
 from archivist.files.processes import is_process_gone, name_process
+from archivist.layers.approaches import CONVENTION, advise, convention_key
 from archivist.layers.artifacts_service import FileState
 from archivist.lessons.agent_words import agent_suspicion, name_agent, quote_words, retold_suspicion
 from archivist.lessons.risky_text import is_plain_name
@@ -36,8 +37,6 @@ from archivist.text import shorten_line
 if TYPE_CHECKING:
     from archivist.bank import Bank
 
-# The category of knowledge under which the approach that worked is kept, by the task's parent.
-CONVENTION = "convention"
 _CONFIDENCE = 0.9
 # A planner that only adds what fails must not go on for ever.
 _MAX_PLANS = 3
@@ -173,7 +172,7 @@ class _Loop:
         running = Counter(each.owner for each in bank.tasks.query(state=TaskState.RUNNING))
         agent = task.owner or min(self._workers, key=running.__getitem__)
         run = bank.new_id(bank.now())
-        approach, why = self._choose_approach(task)
+        approach, why = bank.tasks.choose_approach(task)
         try:
             # Another orchestrator may have begun it.
             begun = bank.tasks.start(task.id, agent=agent, approach=approach, run=run)
@@ -186,19 +185,6 @@ class _Loop:
         return _Worker(
             begun, approach, tuple(self._workers[agent]), run, prompt, self._folder / f"{run}.jsonl"
         )
-
-    def _choose_approach(self, task: Task) -> tuple[str, str]:
-        """Return the approach of the next attempt, and why: one known to work, or one that did not fail."""
-        tried = self._bank.attempts.list_approaches(task.id)
-        failed = {each.approach for each in tried if each.failed and not each.completed}
-        offered = [approach for approach in task.approaches if approach not in failed]
-        known = self._bank.knowledge.get(CONVENTION, task.parent or task.id)
-        for approach in offered if known is not None else ():
-            if known is not None and (_advise(approach) in known.value or known.value == approach):
-                return approach, "known to work"
-        if not offered:
-            return "", "tried before" if tried else "first attempt"
-        return offered[0], "another approach failed" if failed else "first choice"
 
     def _describe_attempts(self, task: Task) -> list[str]:
         """Return the ended attempts at a task, oldest first, one line for those that ended alike."""
@@ -227,8 +213,8 @@ class _Loop:
         facts += bank.knowledge.query(text=task.title, limit=_MOST_FACTS)
         similar = [
             each.tried._replace(task=each.title or each.tried.task)
-            for each in bank.attempts.similar(task.title, limit=_MOST_SIMILAR)
-            if each.tried.completed and each.tried.task != task.id and each.tried.provenance.is_own
+            for each in bank.attempts.similar(task.title, limit=_MOST_SIMILAR, other_than=task.id)
+            if each.tried.completed and each.tried.provenance.is_own
         ]
         sections = {
             "Tried before": self._describe_attempts(task),
@@ -318,7 +304,7 @@ class _Loop:
             if each.approach != task.approach and each.failed and said.get(each.approach) == ""
         ]
         is_own = said.get(task.title) == "" and said.get(task.approach) == ""
-        value = f"For tasks such as \u201c{task.title}\u201d {_advise(task.approach)}."
+        value = f"For tasks such as \u201c{task.title}\u201d {advise(task.approach)}."
         if not (is_own and others and task.approach in task.approaches) or agent_suspicion(value):
             return
         for other in others:
@@ -327,8 +313,9 @@ class _Loop:
             why = f": \u201c{outcome}\u201d" if outcome else ""
             failed = f" `{other.approach}` failed{why}."
             value += "" if agent_suspicion(value + failed) else failed
-        learnt = (CONVENTION, task.parent or task.id, value)
-        self._bank.knowledge.put(*learnt, source="orchestrator", confidence=_CONFIDENCE)
+        known = self._bank.knowledge.query(category=CONVENTION)
+        key = convention_key(task.title, task.parent or task.id, known)
+        self._bank.knowledge.put(CONVENTION, key, value, source="orchestrator", confidence=_CONFIDENCE)
 
     def result(self) -> OrchestrationResult:
         """Return what was done, and the tasks left open: they wait, or nobody works for their owner."""
@@ -391,11 +378,6 @@ def _mark_words(text: str, said: Mapping[str, str]) -> str:
     """Return words of a plan; those that an agent or a file said first are marked as theirs."""
     speaker = said.get(text, "")
     return quote_words(text, speaker) if speaker else text
-
-
-def _advise(approach: str) -> str:
-    """Return the words with which a convention names the approach that worked."""
-    return f"use `{approach}`"
 
 
 def _last_line(output: str) -> str:

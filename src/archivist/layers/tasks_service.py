@@ -12,6 +12,7 @@ from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.bus import TASK_ENDED
 from archivist.capture.redaction import clean_text, validate_name
 from archivist.errors import DecidedError, InputError, NotFoundError, RecordError
+from archivist.layers.approaches import CONVENTION, choose_approach, find_advised
 from archivist.layers.attempts_service import log_attempt
 from archivist.layers.claims import source_of
 from archivist.records.episode import Episode
@@ -32,6 +33,8 @@ _ENDED = (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
 # An attempt has an approach; a task need not name one.
 _PLAIN_WAY = "the task as it stands"
 _RECENT = 3
+# So many approaches to similar tasks say which of a task's own to begin with.
+_MOST_SIMILAR = 50
 _FILE = "a file"
 
 
@@ -134,13 +137,32 @@ class Tasks(BankService):
     def waits_for(self, tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
         """Return for each open task the tasks that must be done before it; none means that it can begin."""
         with self._bank.reading() as reader:
-            known = {task.id: task for task in reader.select(Task, order=OLDEST)}
-        return {task.id: _open_needs(task, known) if task.state is TaskState.OPEN else () for task in tasks}
+            open_needs = _find_open_needs(reader, [task for task in tasks if task.state is TaskState.OPEN])
+        return {task.id: open_needs.get(task.id, ()) for task in tasks}
+
+    @reads(Layer.TASKS)
+    def choose_approach(self, task: Task) -> tuple[str, str]:
+        """Return the approach of a task's next attempt, and why; nothing where the task names none."""
+        bank, home = self._bank, task.parent or task.id
+        tried = bank.attempts.list_approaches(task.id)
+        if len(task.approaches) < 2:
+            return choose_approach(task.approaches, tried, (), "")
+        similar = bank.attempts.similar(task.title, limit=_MOST_SIMILAR, other_than=task.id)
+        own = (each.tried for each in similar if each.tried.provenance.is_own)
+        known = bank.knowledge.query(category=CONVENTION)
+        return choose_approach(
+            task.approaches, tried, own, find_advised(task.title, home, task.approaches, known)
+        )
 
     @writes(Layer.TASKS)
     def start(self, name: str, *, agent: str = "", approach: str = "", run: str = "") -> Task:
-        """Begin an attempt: the agent owns the task, and the attempt is in the episodic log."""
+        """Begin an attempt: the agent owns the task, and the attempt is in the episodic log.
+
+        Without an approach the next one of the task's plan is taken: see `choose_approach`.
+        """
         bank = self._bank
+        # Before the transaction: it searches.
+        chosen = clean_text(approach).strip() or self.choose_approach(self.get(name))[0]
         with bank.transaction() as writer:
             task = _require_task(writer, name)
             own = bank.agent_name
@@ -150,9 +172,9 @@ class Tasks(BankService):
                 self.require(Layer.TASKS, Verb.WRITE, owner=task.owner)
             if task.state is not TaskState.OPEN:
                 raise DecidedError(f"task {name!r} is {task.state.value}", hint="only an open task begins")
-            if waiting := _open_needs(task, {each.id: each for each in writer.select(Task)}):
+            if waiting := _find_open_needs(writer, [task])[task.id]:
                 raise InputError(f"task {name!r} waits for {', '.join(waiting)}", hint="do those first")
-            way = clean_text(approach).strip() or next(iter(task.approaches), _PLAIN_WAY)
+            way = chosen or _PLAIN_WAY
             now = bank.now()
             begun = replace(
                 task, state=TaskState.RUNNING, owner=who, approach=way, run=validate_name("run", run),
@@ -334,11 +356,17 @@ def _require_task(reader: Reader, name: str) -> Task:
     return task
 
 
-def _open_needs(task: Task, everything: Mapping[str, Task]) -> tuple[str, ...]:
-    """Return the tasks that must be done before a task can begin: what it needs, and its subtasks."""
-    below = (each.id for each in everything.values() if each.parent == task.id)
-    done = {each.id for each in everything.values() if each.state is TaskState.DONE}
-    return tuple(each for each in dict.fromkeys((*task.needs, *below)) if each not in done)
+def _find_open_needs(reader: Reader, tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
+    """Return the tasks that must be done before each of these can begin: what it needs, and its subtasks."""
+    done: set[str] = set()
+    below: dict[str, list[str]] = {}
+    # Three fields instead of whole records: a project can have thousands of tasks.
+    for name, parent, state in reader.select_fields(Task, ("id", "parent", "state"), order=OLDEST):
+        below.setdefault(str(parent), []).append(str(name))
+        if state == TaskState.DONE:
+            done.add(str(name))
+    wanted = {task.id: dict.fromkeys((*task.needs, *below.get(task.id, ()))) for task in tasks}
+    return {name: tuple(each for each in needs if each not in done) for name, needs in wanted.items()}
 
 
 def _require_graph(reader: Reader, task: Task) -> None:

@@ -624,7 +624,7 @@ def retrieve_plans(
     """See what was done and what is planned in a workspace: the front matter of its plans."""
     from archivist.workspace.documents import plan_view
 
-    found = bank.workspace.retrieve_plans(str(scope), status=status or (), tags=tags or ())
+    found = bank.workspace.retrieve_plans(scope.within(bank), status=status or (), tags=tags or ())
     return page("plans", found, plan_view, offset=offset, total=len(found))
 
 
@@ -633,7 +633,7 @@ def retrieve_overview(bank: Bank, scope: ScopeArgument, offset: Offset = 0) -> A
     """Understand a workspace, a domain or a repository: its overview, and abstracts of what lies below."""
     from archivist.workspace.documents import overviews_view
 
-    views: Any = overviews_view(bank.workspace.retrieve_overview(str(scope)))["overviews"]
+    views: Any = overviews_view(bank.workspace.retrieve_overview(scope.within(bank)))["overviews"]
     return page("overviews", views, offset=offset, total=len(views))
 
 
@@ -644,6 +644,7 @@ def retrieve_overview(bank: Bank, scope: ScopeArgument, offset: Offset = 0) -> A
         decisions=list_schema(content=TEXT),
         lessons=list_schema(content=TEXT),
         total=COUNT,
+        totals=object_schema(decisions=COUNT, lessons=COUNT),
     ),
     reads=True,
 )
@@ -654,20 +655,25 @@ def retrieve_learnings(
     category: Annotated[str, Meta(description="Only of this category.")] = "",
     offset: Offset = 0,
 ) -> Answer:
-    """Get the decisions to respect and the lessons learnt in a workspace; `said_by` names an agent's own."""
-    from archivist.workspace.documents import learnings_view
+    """Get the decisions to respect and the lessons, the newest first; `said_by` names an agent's own."""
+    from archivist.workspace.documents import learning_view, unread_view
+    from archivist.workspace.learnings import newest_first
 
-    found = bank.workspace.retrieve_learnings(str(scope), tags=tags or (), category=category)
-    views: Any = learnings_view(found)
-    both = [(kind, view) for kind in ("decisions", "lessons") for view in views[kind]]
+    found = bank.workspace.retrieve_learnings(scope.within(bank), tags=tags or (), category=category)
+    both = newest_first(found)
     # One page of both kinds, so that they share its room; then each kind by itself.
     shown: Any = page(
-        "learnings", both, lambda each: {"kind": each[0], **each[1]}, offset=offset, total=len(both)
+        "learnings",
+        both,
+        lambda each: {"kind": each.kind.value, **learning_view(each)},
+        offset=offset,
+        total=len(both),
     )
     answer: dict[str, Any] = {"decisions": [], "lessons": []}
     for item in shown.pop("learnings"):
         answer[item.pop("kind")].append(item)
-    return {**answer, **shown}
+    totals = {"decisions": len(found.decisions), "lessons": len(found.lessons)}
+    return {**answer, **shown, "totals": totals, **unread_view(bank.workspace.problems)}
 
 
 @tool(Toolset.WORKSPACE, object_schema(items=list_schema(result=TEXT, kind=TEXT)), replaces=True)
@@ -691,7 +697,7 @@ def save_memory(
 
     read = items_from(items)
     wanted = [each for each in read if isinstance(each, MemoryItem)]
-    saved = iter(bank.workspace.save_memory(wanted, str(scope), on_conflict=on_conflict))
+    saved = iter(bank.workspace.save_memory(wanted, scope.within(bank), on_conflict=on_conflict))
     outcomes = [each if isinstance(each, SaveOutcome) else next(saved) for each in read]
     named = ("title", "place", "reason", "against")
     return {
@@ -713,7 +719,7 @@ def retrieve_skills(
     """Find procedures to follow again: the skills of a workspace, and those that agent tools keep here."""
     from archivist.workspace.documents import skill_view
 
-    found = bank.workspace.retrieve_skills(str(scope), name)
+    found = bank.workspace.retrieve_skills(scope.within(bank), name)
     views = [
         {key: value for key, value in skill_view(skill).items() if value}
         | ({"content": skill.text} if name else {})
@@ -732,5 +738,7 @@ def save_skill(
     replace: Annotated[bool, Meta(description="Replace your own skill of that name.")] = False,
 ) -> Answer:
     """Save a procedure that worked as a skill of a workspace, so that any agent can follow it again."""
-    saved = bank.workspace.save_skill(name, text, str(scope), description=description, is_replacing=replace)
+    saved = bank.workspace.save_skill(
+        name, text, scope.within(bank), description=description, is_replacing=replace
+    )
     return {"result": saved.kept, "path": saved.skill.path}

@@ -61,7 +61,10 @@ class ScopeArgument(msgspec.Struct, forbid_unknown_fields=True):
     domain: str = ""
     repository: str = ""
 
-    def __str__(self) -> str:
+    def within(self, bank: Bank) -> str:
+        """Return the scope as a text; a repository without its domain is looked for in the workspace."""
+        if self.repository and not self.domain:
+            return bank.workspace.find_repository(self.workspace, self.repository)
         return "/".join(part for part in (self.workspace, self.domain, self.repository) if part)
 
 

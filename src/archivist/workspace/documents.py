@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.archive.chunking import block_tokens
 from archivist.cold_start import lazy_pattern
-from archivist.errors import InputError, NotFoundError
+from archivist.errors import InputError, NotFoundError, without_middle
 from archivist.text import CHARACTERS_PER_TOKEN
 from archivist.workspace import front_matter
-from archivist.workspace.topology import LintProblem, WorkspaceFile, WorkspaceScope
+from archivist.workspace.topology import LintProblem, LintSeverity, WorkspaceFile, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.workspace.learnings import Learning, Learnings
@@ -98,6 +98,22 @@ def title_from(stem: str) -> str:
     return bare.replace("-", " ").replace("_", " ").strip().capitalize() or stem
 
 
+def _names_of(plan: Plan) -> tuple[str, ...]:
+    whole = plan.path.removesuffix(".md")
+    return plan.id, plan.path, whole, whole.rpartition("/")[2], plan.name
+
+
+def unique_ids(found: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the ids of documents, each given with its path: one that two documents have gets its path."""
+    places: dict[str, set[str]] = {}
+    for name, path in found:
+        places.setdefault(name, set()).add(path)
+    return [
+        "#".join((path.removesuffix(".md"), *name.split("#", 1)[1:])) if len(places[name]) > 1 else name
+        for name, path in found
+    ]
+
+
 _DAY_BEFORE = re.compile(r"^\d{6,8}[-_]")
 
 
@@ -107,7 +123,7 @@ def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     An id may be given without its date, when only one plan is called so.
     """
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
-    found = [each for each in plans if wanted & {name.casefold() for name in (each.id, each.path, each.name)}]
+    found = [each for each in plans if wanted & {name.casefold() for name in _names_of(each)}]
     found = found or [each for each in plans if _DAY_BEFORE.sub("", each.id).casefold() in wanted]
     if len(found) == 1:
         return found[0]
@@ -133,6 +149,8 @@ class Overview(NamedTuple):
     folder: str
     path: str
     problems: tuple[LintProblem, ...] = ()
+    # A text, or the words of a list.
+    folder_structure: str | list[str] = ""
 
     @property
     def full_text(self) -> str:
@@ -168,7 +186,17 @@ def read_overview(text: str, place: WorkspaceFile) -> Overview:
         place.folder,
         place.name,
         read.problems,
+        _structure_of(values.get("folder_structure")),
     )
+
+
+def _structure_of(value: object) -> str | list[str]:
+    """Return a field that describes folders: a text over many lines, or a list of them."""
+    if isinstance(value, str):
+        return value.strip("\n")
+    if isinstance(value, dict):
+        return [f"{key}: {field_text(said)}".rstrip(": ") for key, said in value.items()]
+    return list(front_matter.words_of(value))
 
 
 def trim_body(body: str) -> str:
@@ -289,21 +317,34 @@ def overviews_view(answers: Sequence[OverviewAnswer]) -> View:
     """Return overviews as `retrieve_overview` answers."""
     views = []
     for overview, tier in answers:
-        content = {"content": overview.full_text} if tier is Tier.T1 else {"abstract": overview.abstract}
+        view: View = {"scope": overview.folder, "tier": tier.value, "name": overview.name}
+        fields: View = {"abstract": overview.abstract, "tags": list(overview.tags)}
+        if tier is Tier.T1:
+            named = ("updated", "folder_structure")
+            fields = {"tags": fields["tags"], **{name: getattr(overview, name) for name in named}}
+        view |= {name: value for name, value in fields.items() if value or name == "abstract"}
+        view |= {"content": overview.full_text} if tier is Tier.T1 else {}
         meta = {"document_path": overview.path, "document_id": overview.folder}
-        views.append({"scope": overview.folder, "tier": tier.value, **content, "_meta": meta})
+        views.append({**view, "_meta": meta})
     return {"overviews": views}
 
 
 def learnings_view(found: Learnings) -> View:
     """Return decisions and lessons as `retrieve_learnings` answers."""
     return {
-        "decisions": [_learning_view(learning) for learning in found.decisions],
-        "lessons": [_learning_view(learning) for learning in found.lessons],
+        "decisions": [learning_view(learning) for learning in found.decisions],
+        "lessons": [learning_view(learning) for learning in found.lessons],
     }
 
 
-def _learning_view(learning: Learning) -> View:
+def unread_view(problems: Iterable[LintProblem]) -> View:
+    """Return what of the files could not be read as meant, each with its place; nothing where all was."""
+    errors = [without_middle(str(each)) for each in problems if each.severity is LintSeverity.ERROR]
+    return {"unread": errors} if errors else {}
+
+
+def learning_view(learning: Learning) -> View:
+    """Return one decision or lesson."""
     entry = learning.entry
     fields = {
         "date": entry.date.isoformat() if entry.date else "",

@@ -171,9 +171,14 @@ def format_value(value: object) -> str:
     raise TypeError(f"front matter cannot hold {value!r}")
 
 
+def line_end(text: str) -> str:
+    """Return how the first line of a text ends."""
+    return "\r\n" if text[: text.find("\n") + 1].endswith("\r\n") else "\n"
+
+
 def add_front_matter(text: str, values: Mapping[str, object]) -> str:
     """Return a text that has no front matter with these fields at its head."""
-    end = "\r\n" if "\r\n" in text[:1000] else "\n"
+    end = line_end(text)
     lines = ["---", *(_format_field(key, value) for key, value in values.items()), "---", ""]
     body = text.removeprefix("\ufeff")
     gap = end if body and not body.startswith(("\n", "\r")) else ""
@@ -198,7 +203,7 @@ def edit_fields(text: str, changes: Mapping[str, object], name: str) -> str:
     changes = {key: value for key, value in plain.items() if before.get(key, ...) != value}
     if not changes:
         return text
-    end = "\r\n" if "\r\n" in fenced[0] else "\n"
+    end = line_end(text)
     new = _splice_values(head, changes, end)
     try:
         is_edited = load_yaml(new) == {**before, **changes}

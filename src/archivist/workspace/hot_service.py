@@ -49,6 +49,7 @@ class Review(NamedTuple):
     demotions: tuple[hot.Demotion, ...]
     promotions: tuple[hot.Promotion, ...]
     runs: int
+    drift: tuple[links.Drift, ...]
 
 
 class MovedRule(NamedTuple):
@@ -89,6 +90,7 @@ def review(topology: Topology, bank: Bank | None = None) -> Review:
         hot.propose_demotions(found, uses, workspaces),
         hot.propose_promotions(warm, warm_uses, workspaces, found),
         len(runs),
+        tuple(links.find_drift(topology.root, topology.rules.hot)),
     )
 
 
@@ -129,7 +131,10 @@ def _warm_entries(topology: Topology) -> list[hot.WarmEntry]:
 
 
 def demote(topology: Topology, name: str, scope: str, *, on_conflict: str = "refuse") -> MovedRule:
-    """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there."""
+    """Move a rule into a workspace's lessons. It leaves the hot file only after it is saved there.
+
+    The copies for agent tools follow, as they do after `promote`.
+    """
     files = [file for file in measure_hot_files(topology.root, topology.rules)[0].files if not file.agents]
     items = {item: file for file in files for item in hot.parse_hot_items(file)}
     item = hot.find_item(list(items), name)
@@ -156,6 +161,7 @@ def demote(topology: Topology, name: str, scope: str, *, on_conflict: str = "ref
                 f"{item.file} was changed meanwhile; the rule is saved as a lesson and still in the file",
                 hint="run the same command again",
             )
+    links.refresh_links(topology.root, topology.rules.hot)
     return MovedRule(item.text, f"{item.file}:{item.line}", outcome.place)
 
 
@@ -203,6 +209,7 @@ def promote(topology: Topology, name: str, file: str, bank: Bank | None = None) 
     with explain_os_errors(path):
         if not replace_if_unchanged(path, before, after.encode()):
             raise StateError(f"{file!r} was changed meanwhile by somebody else", hint="try again")
+    links.refresh_links(topology.root, topology.rules.hot)
     return MovedRule(warm.text, warm.id, topology.name_of(path))
 
 

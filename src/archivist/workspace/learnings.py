@@ -17,7 +17,7 @@ from archivist.archive.chunking import block_tokens
 from archivist.cold_start import lazy_pattern
 from archivist.errors import InputError
 from archivist.records.words import ActorKind
-from archivist.workspace.front_matter import day_of
+from archivist.workspace.front_matter import day_of, line_end
 from archivist.workspace.topology import (
     LEARNINGS,
     FileKind,
@@ -110,6 +110,13 @@ class Learnings(NamedTuple):
     lessons: list[Learning]
 
 
+def newest_first(found: Learnings) -> list[Learning]:
+    """Return decisions and lessons together, the newest first; those without a date last."""
+    return sorted(
+        (*found.decisions, *found.lessons), key=lambda each: each.entry.date or date.min, reverse=True
+    )
+
+
 def read_learning_file(text: str, place: WorkspaceFile | SourceFile) -> LearningFile:
     """Read a file of decisions or lessons."""
     entries = tuple(parse_entries(text, place.name))
@@ -175,7 +182,7 @@ def _parse_entry(
         title,
         day_of(written_date),
         marks.get("category", ""),
-        tuple(tag for tag in (each.strip(" `#") for each in marks.get("tags", "").split(",")) if tag),
+        _read_tags(marks.get("tags", "")),
         "\n".join(lines[first:end]).strip("\n").rstrip(),
         start + 1,
         last + 1,
@@ -192,6 +199,16 @@ def _parse_entry(
     )
     problems = tuple(LintProblem(name, entry.line, rule, text) for failed, rule, text in checks if failed)
     return entry._replace(problems=problems)
+
+
+def _read_tags(written: str) -> tuple[str, ...]:
+    """Return the tags of a mark: `a, b`, `[a, b]`, or `#a #b`."""
+    inner = written[1:-1] if written.startswith("[") and written.endswith("]") else written
+    parts: list[str] = []
+    for part in inner.split(","):
+        words = part.split()
+        parts += words if all(word.startswith("#") for word in words) else [part]
+    return tuple(filter(None, (part.strip(" `#\"'") for part in parts)))
 
 
 def lines_of(text: str) -> list[str]:
@@ -359,7 +376,7 @@ def sanitize_body(text: str) -> str:
 
 def append_entry(text: str, entry: LearningEntry, name: str) -> str:
     """Return a learning file's text with an entry added below the others."""
-    end = _line_end(text)
+    end = line_end(text)
     before = parse_entries(text, name)
     base = text
     if base and not base.endswith(("\n", "\r")):
@@ -399,7 +416,7 @@ def is_same_entry(one: LearningEntry, other: LearningEntry) -> bool:
 
 def append_note(text: str, entry: LearningEntry, note: str) -> str:
     """Return a file's text with a paragraph added at the end of an entry."""
-    end = _line_end(text)
+    end = line_end(text)
     lines = _LINES.findall(text)
     last = lines[entry.end_line - 1]
     if not last.endswith(("\n", "\r")):
@@ -418,7 +435,7 @@ def append_note(text: str, entry: LearningEntry, note: str) -> str:
 
 def set_mark(text: str, entry: LearningEntry, mark: str, value: str) -> str:
     """Return a file's text with a mark of an entry set, `Tags` for example; it is added when missing."""
-    end = _line_end(text)
+    end = line_end(text)
     lines = _LINES.findall(text)
     written = f"**{mark}:** {value}"
     last = entry.line - 1
@@ -437,10 +454,6 @@ def set_mark(text: str, entry: LearningEntry, mark: str, value: str) -> str:
     gap = end if last == entry.line - 1 else ""
     lines.insert(last + 1, f"{gap}{written}{end}")
     return "".join(lines)
-
-
-def _line_end(text: str) -> str:
-    return "\r\n" if "\r\n" in text[:4096] else "\n"
 
 
 def format_addition(text: str, day: date, title: str = "") -> str:

@@ -254,13 +254,20 @@ class LinkResult(NamedTuple):
     told: str = ""
 
 
+# What it means that a second `link` would do something at a path.
+_DRIFT = {
+    LinkStatus.MADE: "a hot file is not linked there",
+    LinkStatus.REFRESHED: "older than the hot files",
+    LinkStatus.REMOVED: "its hot file is gone",
+}
 _USERS = "there is a file of yours"
 _EDITED = "edited since it was made: move your change to {source}, then delete this file"
 _OUTSIDE = "a link that leaves the workspace"
 _EDITED_SECTION = "the section was edited: move your change to the hot files, then delete the section"
-# A note in a folder that `link` made lists the folders that it created: only those are removed again.
+# A note in a client's folder lists the folders and links that `link` made: only those are removed again.
 _NOTE = ".made-by-archivist"
 _NOTE_TITLE = "Made for links of Archivist, which `archivist workspace unlink` takes away again:"
+_NOTED_LINK = "link: "
 
 
 def find_way_out(root: Path, path: Path) -> str:
@@ -358,6 +365,41 @@ def unlink(
     return results
 
 
+def refresh_links(root: Path, folder: str, *, is_dry_run: bool = False) -> list[LinkResult]:
+    """Bring the clients that hold something of ours in line with the hot files; return what changed.
+
+    Nothing is changed while a hot file cannot be read: its copies would be taken away.
+    """
+    (rules, problems), (commands, others) = (read_rules(root, name) for name in (folder, COMMANDS))
+    sources = (folder, COMMANDS)
+    linked = [
+        client
+        for client in Client
+        if any(_Linker(root, source, client, is_dry_run=True).own_paths() for source in sources)
+    ]
+    if not linked or problems or others:
+        return []
+    done = link(root, folder, rules, linked, commands=commands, is_dry_run=is_dry_run)
+    return [each for each in done if each.done in _DRIFT]
+
+
+class Drift(NamedTuple):
+    """A path of a client that no longer has what the hot files say: what is wrong, and the command."""
+
+    path: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}: {self.remedy}"
+
+
+def find_drift(root: Path, folder: str) -> list[Drift]:
+    """Return every path of a client that `link` would bring in line with the hot files."""
+    found = refresh_links(root, folder, is_dry_run=True)
+    return [Drift(each.path, _DRIFT[each.done], f"archivist workspace link {each.client}") for each in found]
+
+
 def is_own_file(root: Path, folder: str, name: str) -> bool:
     """Say whether a client's rule file is a link into the hot folder, or a copy that we made."""
     path = root / name
@@ -380,25 +422,62 @@ def _points_into(path: Path, folder: Path) -> bool:
     return Path(target).parent in (real_path(folder), Path(os.path.normpath(folder.absolute())))
 
 
+class _Note(NamedTuple):
+    """What was made in a client's folder: the folders that were missing, and the names of the links."""
+
+    folders: list[str]
+    links: list[str]
+
+
+def _read_note(root: Path, folder: Path) -> _Note:
+    data = read_or_nothing(root / folder / _NOTE)
+    title, *lines = data.decode("utf-8", "replace").splitlines() or [""]
+    lines = lines if title == _NOTE_TITLE else []
+    links = [line.removeprefix(_NOTED_LINK) for line in lines if line.startswith(_NOTED_LINK)]
+    return _Note([line for line in lines if not line.startswith(_NOTED_LINK)], links)
+
+
+def _write_note(root: Path, folder: Path, note: _Note) -> None:
+    if not any(note):
+        (root / folder / _NOTE).unlink(missing_ok=True)
+        return
+    lines = (_NOTE_TITLE, *note.folders, *(f"{_NOTED_LINK}{name}" for name in sorted(note.links)))
+    replace_file(root / folder / _NOTE, "".join(f"{line}\n" for line in lines).encode())
+
+
 def make_client_folder(root: Path, folder: Path) -> None:
     """Make a client's folder, with a note of the folders that were missing."""
     missing = [each for each in (folder, *folder.parents) if not (root / each).exists()]
     make_folder(root / folder)
     if missing:
-        names = "".join(f"{each.as_posix()}\n" for each in missing)
-        replace_file(root / folder / _NOTE, f"{_NOTE_TITLE}\n{names}".encode())
+        note = _read_note(root, folder)
+        _write_note(root, folder, note._replace(folders=[each.as_posix() for each in missing]))
+
+
+def is_link_of_ours(root: Path, name: str) -> bool:
+    """Say whether a link is on record as made by `link`; a person's own link is not, wherever it points."""
+    place = Path(name)
+    return place.name in _read_note(root, place.parent).links
+
+
+def note_link(root: Path, name: str, *, is_made: bool) -> None:
+    """Put a link on record as made by us, or take it from the record."""
+    place = Path(name)
+    note = _read_note(root, place.parent)
+    links = {*note.links, place.name} if is_made else {*note.links} - {place.name}
+    if links != {*note.links}:
+        _write_note(root, place.parent, note._replace(links=sorted(links)))
 
 
 def remove_client_folder(root: Path, folder: Path) -> None:
     """Remove an empty folder of a client, and those above it, as far as they were made for it."""
-    note = root / folder / _NOTE
-    title, *names = read_or_nothing(note).decode("utf-8", "replace").splitlines() or [""]
-    if title != _NOTE_TITLE:
+    note = _read_note(root, folder)
+    if not note.folders:
         return
     try:
-        note.unlink()
+        (root / folder / _NOTE).unlink()
         # Only the client's own folder and its parents can have been made for it.
-        for name in names:
+        for name in note.folders:
             if name in {folder.as_posix(), *(parent.as_posix() for parent in folder.parents)} - {"."}:
                 (root / name).rmdir()
     except OSError:
@@ -443,11 +522,15 @@ class _Linker:
             except OSError:
                 names = []
             paths = [f"{place}/{name}" for name in names if name.endswith(ending)]
-            found += [path for path in paths if is_own_file(self.root, self.folder, path)]
+            paths = [path for path in paths if is_own_file(self.root, self.folder, path)]
+            found += [path for path in paths if not self._is_users_link(path)]
         section = SECTIONS.get(self.client) if self.folder != COMMANDS else None
         if section and is_read_by(read_or_nothing(self.root / section), self.client):
             found.append(section)
         return found
+
+    def _is_users_link(self, path: str) -> bool:
+        return (self.root / path).is_symlink() and not is_link_of_ours(self.root, path)
 
     def place(self, target: LinkTarget) -> LinkResult:
         """Bring one path in line with its target."""
@@ -458,21 +541,24 @@ class _Linker:
         path = self.root / target.path
         if not real_path(path.parent).is_relative_to(real_path(self.root)):
             raise _LeftAloneError(_OUTSIDE)
-        is_source = target.form == "link" and real_path(path) == real_path(self.root / target.source)
+        is_source = real_path(path) == real_path(self.root / target.source)
         if path.is_symlink():
-            if not _points_into(path, self.root / self.folder):
-                raise _LeftAloneError("a link of yours that points elsewhere")
-            if is_source:
+            is_users = self._is_users_link(target.path)
+            # A person's link to the source is the documented layout, also where we would make a copy.
+            if is_source and (is_users or target.form == "link"):
                 return LinkStatus.UNCHANGED, "link"
+            if is_users or not _points_into(path, self.root / self.folder):
+                raise _LeftAloneError("a link of yours that points elsewhere")
             if not self.is_dry_run:
                 path.unlink()
+                note_link(self.root, target.path, is_made=False)
             return LinkStatus.REFRESHED, self._create(target)
         before = read_if_any(path)
         if before is None:
             return LinkStatus.MADE, self._create(target)
         if source_of_copy(before) is None:
             # A client's folder can be a link to the hot folder itself.
-            if is_source:
+            if is_source and target.form == "link":
                 return LinkStatus.UNCHANGED, "link"
             raise _LeftAloneError(_USERS)
         if is_edited_copy(before):
@@ -489,13 +575,15 @@ class _Linker:
         make_client_folder(self.root, Path(target.path).parent)
         if target.form == "link":
             try:
+                note_link(self.root, target.path, is_made=True)
                 path.symlink_to(os.path.relpath(real_path(self.root) / target.source, real_path(path.parent)))
                 return "link"
             except FileExistsError:
+                note_link(self.root, target.path, is_made=False)
                 raise _LeftAloneError(_USERS) from None
             except (OSError, NotImplementedError):
                 # Without links on this system, or without the right to make them, a copy serves as well.
-                pass
+                note_link(self.root, target.path, is_made=False)
         if not replace_if_unchanged(path, None, marked_copy(target)):
             raise _LeftAloneError(_USERS)
         return "copy"
@@ -549,6 +637,8 @@ class _Linker:
             form = "copy"
         if not self.is_dry_run:
             path.unlink()
+            if form == "link":
+                note_link(self.root, path.relative_to(self.root).as_posix(), is_made=False)
         return form
 
     def remove_empty_folders(self) -> None:

@@ -36,10 +36,12 @@ REQUIRED = {
 }
 FIELDS = {
     FileKind.PLAN: (*REQUIRED[FileKind.PLAN], "updated", "tags"),
-    FileKind.OVERVIEW: (*REQUIRED[FileKind.OVERVIEW], "tags", "updated"),
+    FileKind.OVERVIEW: (*REQUIRED[FileKind.OVERVIEW], "tags", "updated", "folder_structure"),
 }
 _PLAN_NAME = re.compile(r"(\d{6})-[^\W_]+(?:[-.][^\W_]+)*\.md")
 _DATE_IN_NAME = re.compile(r"(?:20)?(\d\d)[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)[-_. ]*")
+# How git marks the two sides of a conflict.
+_CONFLICT = re.compile(r"^(<<<<<<< |>>>>>>> )", re.MULTILINE)
 _FIELD = re.compile(r"[\"']?([^\s:\"'#][^:\"']*+)[\"']?\s*+:(?:\s|$)")
 
 
@@ -66,6 +68,10 @@ def check_file(
         found.append(LintProblem(name, 0, "plan-name", f"{message}; {proposed}" if proposed else message))
     if not text.strip("\ufeff \t\r\n"):
         return [*found, LintProblem(name, 0, "empty", "the file is empty")]
+    marks = [mark[1] for mark in _CONFLICT.finditer(text)]
+    if len(set(marks)) > 1:
+        line = text.count("\n", 0, text.find(marks[0])) + 1
+        found.append(LintProblem(name, line, "conflict-marks", "a conflict of git is not resolved"))
     if place.kind in REQUIRED:
         found += _check_front_matter(text, place, rules, is_text=not decoding_problems)
     elif place.kind in LEARNINGS:
@@ -131,8 +137,9 @@ def _check_front_matter(
         elif field in known and value not in (None, ""):
             wrong = _check_value(field, value)
             found += [LintProblem(place.name, line_number, *wrong)] if wrong else []
-    # Other fields are not answered.
-    tokens = estimate_tokens(" ".join(str(values[field]) for field in known if field in values))
+    # Other fields are not answered, and the structure of folders only in full.
+    answered = (field for field in known if field in values and field != "folder_structure")
+    tokens = estimate_tokens(" ".join(str(values[field]) for field in answered))
     if tokens > documents.ABSTRACT_TOKENS:
         message = f"the abstract has {tokens} tokens, more than {documents.ABSTRACT_TOKENS}"
         found.append(LintProblem(place.name, lines.get("description", 1), "abstract-size", message))
@@ -168,7 +175,12 @@ def _check_learnings(
         if line - 1 != above:
             message = f"{_short_repr(lines[line - 1].strip())} belongs to no entry"
             found.append(LintProblem(place.name, line, "stray-text", message))
+    first: dict[tuple[str, str], int] = {}
     for entry in entries:
+        line = first.setdefault((_fold_text(entry.title), _fold_text(entry.text)), entry.line)
+        if line != entry.line:
+            message = f"{entry.title!r} stands in line {line} already"
+            found.append(LintProblem(place.name, entry.line, "duplicate-entry", message))
         if entry.beside and not entry.superseded_by:
             speaker = entry.said_by or "a person"
             message = f"{entry.title!r}, said by {speaker}, stands beside {entry.beside!r}"
@@ -217,6 +229,7 @@ def propose_split(
 DESCRIPTION_CHARACTERS = 300
 _BOX = re.compile(r"^[^\S\n]*(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s", re.MULTILINE)
 _TOP_HEADING = re.compile(r"#[ \t]+(.*)\n?")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _STATUS_LINE = re.compile(r"^\W*(?:plan )?status(?=\W*?[:=])\W++([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
 # Words of other vocabularies for each status.
 _STATUSES = {
@@ -294,13 +307,17 @@ def migrate_plan(
     if not _is_given(values, "created"):
         day = day_of_name(place.name.rpartition("/")[2]) or front_matter.day_of(values.get("date"))
         missing["created"] = day or creation_date()
-    missing |= _respelt_days(values)
+    missing |= _respelt_fields(values)
     return _build_change(text, renamed, place.name, missing)
 
 
-def _respelt_days(values: Mapping[str, object]) -> dict[str, object]:
+def _respelt_fields(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the dates and tags that are there in another form than the documented one."""
     days = {field: front_matter.respell_day(values.get(field)) for field in ("created", "updated")}
-    return {field: day for field, day in days.items() if day is not None}
+    respelt: dict[str, object] = {field: day for field, day in days.items() if day is not None}
+    if isinstance(tags := values.get("tags"), str):
+        respelt["tags"] = [tag.lstrip("#") for tag in front_matter.words_of(tags)]
+    return respelt
 
 
 def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> FileChange | LintProblem | None:
@@ -328,7 +345,7 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     missing = {
         **_missing_fields(read, place, " ".join(title.split()).title()),
         **fields,
-        **_respelt_days(values),
+        **_respelt_fields(values),
     }
     description = documents.field_text(values.get("description"))
     if said and _fold_text(said) not in _fold_text(description):
@@ -337,11 +354,22 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
             missing["description"] = joined
         else:
             rest = body
-    if rest and rest not in renamed.replace("\r\n", "\n") and rest not in renamed:
-        end = "\r\n" if "\r\n" in renamed[:4096] else "\n"
+    rest = "\n".join(rest.rstrip().splitlines())
+    described = str(missing.get("description") or description)
+    if rest and _says_more(rest, f"{described}\n{read.body}"):
+        end = front_matter.line_end(renamed)
+        rest = rest.replace("\n", end)
         gap = "" if not renamed or renamed.endswith(end * 2) else end if renamed.endswith("\n") else end * 2
-        renamed += f"{gap}## Abstract{end}{end}{rest.rstrip()}{end}"
+        renamed += f"{gap}## Abstract{end}{end}{rest}{end}"
     return _build_change(text, renamed, place.name, missing)
+
+
+def _says_more(text: str, known: str) -> bool:
+    """Say whether a sentence of a text is not in what is known, whatever its markup."""
+    folded = _fold_text(documents.strip_markup(known))
+    lines = (line.strip("#>*- \t") for line in text.splitlines())
+    sentences = (part for line in lines for part in _SENTENCE_END.split(documents.strip_markup(line)))
+    return any(_fold_text(part) not in folded for part in sentences if part.strip())
 
 
 def _read_abstract(

@@ -14,7 +14,8 @@ from archivist.files.open import read_if_any
 from archivist.files.write import explain_os_errors, is_read_only, refuse_read_only, replace_if_unchanged
 from archivist.workspace import learnings, lint
 from archivist.workspace.files_service import Topology, read_data
-from archivist.workspace.front_matter import words_of
+from archivist.workspace.front_matter import line_end, words_of
+from archivist.workspace.links_service import find_drift
 from archivist.workspace.lint import FileChange, WorkspaceMigration
 from archivist.workspace.topology import (
     ABSTRACT,
@@ -55,6 +56,8 @@ def lint_scope(topology: Topology, scope: WorkspaceScope) -> LintReport:
         if data is not None:
             below = [known.domain for known in domains if known.workspace == place.scope.workspace]
             problems += lint.check_file(data, place, topology.rules, below)
+    for drift in find_drift(topology.root, topology.rules.hot):
+        problems.append(LintProblem(drift.path, 0, "old-copy", drift.reason, drift.remedy))
     ignored = set(words_of(topology.rules.ignore_rules))
     for name in sorted(ignored - set(RULES)):
         hint = "archivist workspace lint --rules lists them"
@@ -124,10 +127,12 @@ def propose_archive(topology: Topology, scope: WorkspaceScope) -> WorkspaceMigra
         path = f"{place.name.rpartition('/')[0]}/{ARCHIVE}/{place.stem}.md"
         data = read_if_any(topology.path_inside(path))
         archived = None if data is None else data.decode("utf-8")
-        after = archived or learnings.header(place.kind, place.scope)
+        end = line_end(archived or text)
+        after = archived or learnings.header(place.kind, place.scope).replace("\n", end)
         for entry in moved:
+            written = end.join(entry.strip().splitlines())
             # An entry is there already when its file could not be written the last time.
-            after += "" if entry.strip() in after else f"\n{entry.strip()}\n"
+            after += "" if written in after else f"{end}{written}{end}"
         counted = f"{len(moved)} superseded"
         if after != archived:
             migration.add(FileChange(path, archived, after, (f"{counted} added",)))

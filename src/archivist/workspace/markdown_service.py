@@ -17,7 +17,7 @@ from archivist.errors import InputError, NotFoundError
 from archivist.workspace import documents, front_matter
 from archivist.workspace.documents import OverviewAnswer, Plan, PlanStatus, Tier
 from archivist.workspace.files_service import FileCache, Topology, WorkspaceContents, read_bytes
-from archivist.workspace.learnings import Learnings, list_learnings, speaker_of
+from archivist.workspace.learnings import Learning, Learnings, list_learnings, speaker_of
 from archivist.workspace.topology import (
     DOCUMENTED,
     EVERYWHERE,
@@ -88,6 +88,8 @@ class Workspace:
                 raise InputError(f"no status {word!r}", hint=f"one of {', '.join(known)}")
         asked = WorkspaceScope.parse(scope)
         found = self._read(asked, (FileKind.PLAN,)).plans
+        ids = documents.unique_ids([(plan.id, plan.path) for plan in found])
+        found = [plan._replace(id=name) for plan, name in zip(found, ids, strict=True)]
         plans = [plan for plan in found if not status or plan.status in status]
         return [plan for plan in plans if documents.has_any_tag(plan.tags, tags)]
 
@@ -125,7 +127,7 @@ class Workspace:
         """
         asked = WorkspaceScope.parse(scope)
         wider = WorkspaceScope(asked.workspace, asked.domain) if asked.repository else asked
-        found = Learnings([], [])
+        both: list[Learning] = []
         for file in self._read(wider, LEARNINGS).learnings:
             is_within = asked.contains(file.scope)
             if not is_within and file.scope != wider:
@@ -138,8 +140,25 @@ class Workspace:
                     continue
                 named = () if is_within else (asked.repository,)
                 if documents.has_any_tag(entry.tags, tags) and documents.has_any_tag(entry.tags, named):
-                    (found.decisions if file.kind is FileKind.DECISIONS else found.lessons).append(learning)
-        return found
+                    both.append(learning)
+        ids = documents.unique_ids([(each.id, each.path) for each in both])
+        both = [each._replace(id=name) for each, name in zip(both, ids, strict=True)]
+        return Learnings(
+            [each for each in both if each.kind is FileKind.DECISIONS],
+            [each for each in both if each.kind is not FileKind.DECISIONS],
+        )
+
+    def find_repository(self, workspace: str, repository: str) -> str:
+        """Return the scope of the repository with a name that only one domain of a workspace has."""
+        known = [each for each in self.topology.scopes() if each.workspace == workspace]
+        found = [each for each in known if each.repository == repository]
+        if len(found) == 1:
+            return str(found[0])
+        if found:
+            named = ", ".join(map(str, found))
+            raise InputError(f"{len(found)} repositories are called {repository!r}", hint=f"one of {named}")
+        asked = WorkspaceScope(workspace, repository)
+        raise NotFoundError("repository", f"{workspace}/…/{repository}", hint=suggest_scopes(asked, known))
 
     def _read(self, asked: WorkspaceScope, kinds: Sequence[FileKind]) -> WorkspaceContents:
         """Read files of a scope; raise NotFoundError for a workspace or domain that does not exist.

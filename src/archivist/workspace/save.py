@@ -350,27 +350,28 @@ def find_nearest(
     """Return the entry that decides the outcome of an item, and how they compare, or None.
 
     An entry that already says it comes first, then one that it contradicts, people's before agents', then the
-    nearest of those that say the same in other words, first those of the same author. That an agent said it
-    before makes nothing known that a person says.
+    nearest of those that say the same in other words, first those of the same author, then what is only much
+    alike. That an agent said it before makes nothing known that a person says.
     """
     new = Statement(item.title, item.text)
     old = [Statement(learning.entry.title, learning.entry.text) for learning in existing]
-    order = (Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING)
+    order = (Likeness.KNOWN, Likeness.CONFLICT, Likeness.MEANING, Likeness.DIFFERENT)
     found = []
     for learning, statement, cosine in zip(existing, old, cosines(new, old), strict=True):
         compared = compare(statement, new, cosine)
         if compared.likeness is Likeness.KNOWN and learning.entry.said_by and not said_by:
             compared = compared._replace(likeness=Likeness.MEANING)
-        if compared.likeness in order:
+        if compared.reason:
             by = "" if compared.likeness is Likeness.CONFLICT else said_by
             rank = order.index(compared.likeness), learning.entry.said_by != by, -compared.score
             found.append((rank, (learning, compared)))
     return min(found, key=lambda ranked: ranked[0])[1] if found else None
 
 
-def follow_kind(item: MemoryItem, given: MemoryItem, learning: Learning) -> MemoryItem:
+def follow_kind(item: MemoryItem, given: MemoryItem, near: tuple[Learning, Comparison]) -> MemoryItem:
     """Return an item of the kind of what it contradicts or repeats, unless the caller named one."""
-    if given.kind is not None:
+    learning, compared = near
+    if given.kind is not None or compared.likeness is Likeness.DIFFERENT:
         return item
     kind = MemoryKind.DECISION if learning.kind is FileKind.DECISIONS else MemoryKind.LESSON
     category = given.category or category_of(f"{item.title}\n{item.text}", kind)
@@ -401,8 +402,10 @@ def decide_outcome(
     learning, compared = near
     title, is_conflict = learning.entry.title, compared.likeness is Likeness.CONFLICT
     is_foreign = compared.likeness is Likeness.MEANING and learning.entry.said_by != said_by
-    if is_foreign or (is_conflict and rule is not OnConflict.REFUSE):
+    is_alike = compared.likeness is Likeness.DIFFERENT
+    if is_alike or is_foreign or (is_conflict and rule is not OnConflict.REFUSE):
         reason = f"{'supersedes' if supersedes(near, rule, said_by) else 'kept beside'} {title!r}"
+        reason += f", {compared.reason}" if is_alike else ""
         if said_by and not learning.entry.said_by:
             reason += ", which a person wrote: a person decides"
         return outcome._replace(against=learning.place, reason=reason)

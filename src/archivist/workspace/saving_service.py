@@ -102,7 +102,7 @@ class MemorySaver:
         existing = [learning for learning in entries if not learning.entry.superseded_by]
         near = save.find_nearest(item, existing, _cosines, self._said_by)
         if near is not None:
-            item = save.follow_kind(item, given, near[0])
+            item = save.follow_kind(item, given, near)
         outcome = save.decide_outcome(item, home, near, rule, self._said_by)
         if near is not None and outcome.result is SaveResult.MERGED:
             learning, compared = near

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, reads
@@ -18,6 +18,7 @@ from archivist.records.plain import canonical_json
 from archivist.service import BankService
 from archivist.text import shorten_line
 from archivist.workspace import learnings
+from archivist.workspace.documents import unique_ids
 from archivist.workspace.files_service import FRESH_NS, Topology
 from archivist.workspace.topology import EVERYWHERE, LEARNINGS, LEVELS, WorkspaceScope
 
@@ -101,7 +102,9 @@ class WorkspaceSearch(BankService):
             # Pieces of a small scope may rank behind many others, as long as those are answers too.
             if len(snippets) >= limit or len(recalled.hits) < count or hits[-1:] != recalled.hits[-1:]:
                 break
-        return WorkspaceSearchResult(tuple(snippets[:limit]), problems)
+        ids = unique_ids([(each.document, each.path) for each in snippets])
+        named = (replace(each, document=name) for each, name in zip(snippets, ids, strict=True))
+        return WorkspaceSearchResult(tuple(islice(named, limit)), problems)
 
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from archivist.workspace.topology import WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.workspace.links_service import Drift
     from archivist.workspace.skills_service import SavedSkill, Skill
 
 
@@ -29,6 +30,7 @@ class WorkspaceService(BankService, Workspace):
     retrieve_plan = reads(Layer.WORKSPACE)(Workspace.retrieve_plan)
     retrieve_overview = reads(Layer.WORKSPACE)(Workspace.retrieve_overview)
     retrieve_learnings = reads(Layer.WORKSPACE)(Workspace.retrieve_learnings)
+    find_repository = reads(Layer.WORKSPACE)(Workspace.find_repository)
     lint = reads(Layer.WORKSPACE)(Workspace.lint)
     propose_migration = reads(Layer.WORKSPACE)(Workspace.propose_migration)
     migrate = decides(Layer.WORKSPACE)(Workspace.migrate)
@@ -63,6 +65,13 @@ class WorkspaceService(BankService, Workspace):
             is_replacing=is_replacing,
             said_by=speaker_of(self._bank.actor),
         )
+
+    @reads(Layer.WORKSPACE)
+    def find_drift(self) -> list[Drift]:
+        """Return the copies and links of agent tools that no longer have what the hot files say."""
+        from archivist.workspace import links_service
+
+        return links_service.find_drift(self.topology.root, self.topology.rules.hot)
 
     @reads(Layer.WORKSPACE)
     def text_at(self, path: str) -> str | None:

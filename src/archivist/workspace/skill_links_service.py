@@ -17,7 +17,9 @@ from archivist.workspace.links_service import (
     Client,
     LinkResult,
     LinkStatus,
+    is_link_of_ours,
     make_client_folder,
+    note_link,
     remove_client_folder,
 )
 from archivist.workspace.skills_service import FOLDER, Skill
@@ -66,23 +68,26 @@ def unlink_skills(root: Path, clients: Iterable[Client], *, is_dry_run: bool = F
 
 
 def _own_links(root: Path, place: str) -> list[str]:
-    """Return the links of a client's folder that lead to a skill of the workspace, also one that is gone."""
+    """Return the links that we made in a client's folder, also those to a skill that is gone."""
     try:
         names = sorted(path.name for path in (root / place).iterdir() if path.is_symlink())
     except OSError:
         return []
-    return [f"{place}/{name}" for name in names if _is_own(root, root / place / name)]
+    return [f"{place}/{name}" for name in names if _is_own(root, f"{place}/{name}")]
 
 
-def _is_own(root: Path, path: Path) -> bool:
+def _is_own(root: Path, name: str) -> bool:
+    path = root / name
+    if not path.is_symlink() or not is_link_of_ours(root, name):
+        return False
     target = Path(os.path.normpath(real_path(path.parent) / path.readlink()))
     return target.parent.name == FOLDER and target.is_relative_to(real_path(root))
 
 
 def _place(root: Path, client: Client, name: str, source: str, *, is_dry_run: bool) -> LinkResult:
     path, skill = root / name, real_path(root / source)
-    is_link = path.is_symlink() and _is_own(root, path)
-    if is_link and real_path(path) == skill:
+    is_link = _is_own(root, name)
+    if path.is_symlink() and real_path(path) == skill:
         return LinkResult(client, name, LinkStatus.UNCHANGED, "link")
     if not is_link and os.path.lexists(path):
         return LinkResult(client, name, LinkStatus.LEFT, "there is a skill of yours")
@@ -94,6 +99,7 @@ def _place(root: Path, client: Client, name: str, source: str, *, is_dry_run: bo
                 path.unlink()
             refuse_links(path)
             make_client_folder(root, Path(name).parent)
+            note_link(root, name, is_made=True)
             path.symlink_to(os.path.relpath(skill, real_path(path.parent)), target_is_directory=True)
         except (OSError, NotImplementedError) as error:
             return LinkResult(client, name, LinkStatus.LEFT, getattr(error, "strerror", "") or str(error))
@@ -106,6 +112,7 @@ def _remove(root: Path, client: Client, name: str, *, is_dry_run: bool) -> LinkR
     try:
         if not is_dry_run:
             (root / name).unlink()
+            note_link(root, name, is_made=False)
     except OSError as error:
         return LinkResult(client, name, LinkStatus.LEFT, error.strerror or str(error))
     return LinkResult(client, name, LinkStatus.REMOVED, "link")

@@ -59,7 +59,10 @@ no-category: A learning entry has a category. | add a line **Category:** word
 ?no-text: A learning entry says something. | say what happened and what to do differently
 ?undecided: A person chooses between an agent's entry and theirs. | keep one, or delete the line **Beside:**
 ?stray-text: What is learnt stands under a heading. | begin it with ### [YYYY-MM-DD] Title
-?too-many-entries: A learning file stays short. | split it, or archive it by archivist workspace archive
+?old-copy: Copies and links for agent tools follow the hot files. | archivist workspace link all
+?too-many-entries: A learning file stays short. | archivist workspace archive --write, then split it
+?duplicate-entry: An entry stands once in its file. | keep one of them
+conflict-marks: Merges of git are finished. | keep one side, and remove the marks
 """
 RULES = {
     name: LintRule(name, LintSeverity.WARNING if mark else LintSeverity.ERROR, asks, remedy)

@@ -156,6 +156,87 @@ def test_what_a_repository_writes_into_the_client_s_context_is_not_typed(capture
     assert not [event for event in events if event.role == "user" and "merge" in event.text]
 
 
+def _said(role: str, *parts: Any) -> dict[str, Any]:
+    found = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+    return {"role": role, "message": {"content": found}}
+
+
+@pytest.mark.req("W9", "N9")
+def test_a_transcript_of_cursor_is_read_line_by_line(capture: Read, tmp_path: Path) -> None:
+    call = {"type": "tool_use", "name": "Shell", "input": {"command": "make plough"}}
+    rows = [
+        _said("user", "<user_info>Linux</user_info><user_query>Sharpen the plough</user_query>"),
+        _said("assistant", "I look first.", call),
+        {"type": "turn_ended", "status": "success"},
+        _said("assistant", "The plough is sharp."),
+    ]
+    name = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+    path = tmp_path / f"{name}.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert recognised(path.read_bytes(), path.name) is cursor
+    for format_name in ("auto", "cursor"):
+        found = list(read_log(path, format_name=format_name))
+        (episode,) = [each for each in found if isinstance(each, Episode)]
+        events = sorted((each for each in found if isinstance(each, Event)), key=lambda each: each.seq)
+        assert (episode.id, episode.task, episode.agent) == (name, "Sharpen the plough", "cursor")
+        assert episode.status is EpisodeStatus.SUCCESS
+        assert [(each.role, each.text) for each in events] == [
+            ("user", "Sharpen the plough"),
+            ("assistant", "I look first."),
+            ("assistant", "make plough"),
+            ("assistant", "The plough is sharp."),
+        ]
+        assert events[0].extra[TYPED]
+        assert (events[2].tool, events[2].exit_code, events[2].extra["result_missing"]) == (
+            "Shell",
+            None,
+            True,
+        )
+    _, (episode,), _ = capture(cursor, *rows)
+    assert episode.id
+
+
+@pytest.mark.req("W9", "N9")
+def test_a_transcript_with_answers_has_them_at_their_calls(capture: Read) -> None:
+    calls = [
+        {"type": "tool_use", "id": id_, "name": "Shell", "input": {"command": line}}
+        for id_, line in (("a", "make"), ("b", "make test"))
+    ]
+    answers = [
+        {"type": "tool_result", "tool_use_id": "b", "content": "2 passed"},
+        {"type": "tool_result", "tool_use_id": "a", "content": "no rule", "is_error": True},
+    ]
+    rows = (
+        _said("user", "Dig"),
+        _said("assistant", *calls),
+        _said("user", *answers),
+        _said("assistant", "Dug."),
+    )
+    events, (episode,), _ = capture(cursor, *rows)
+    made = [(each.text, each.output, each.is_error) for each in events if each.tool]
+    assert made == [("make", "no rule", True), ("make test", "2 passed", False)]
+    assert not events[0].extra.get(TYPED)
+    assert episode.status is EpisodeStatus.SUCCESS
+
+
+@pytest.mark.req("W9", "N5", "N9")
+def test_a_text_transcript_of_cursor_is_read_and_nothing_in_it_counts_as_typed_or_run(tmp_path: Path) -> None:
+    path = tmp_path / "plough.txt"
+    path.write_text(
+        "user:\n<user_query>\nSharpen the plough\n</user_query>\n\nassistant:\n[Thinking] hm\nI look.\n"
+        "[Tool call] Shell\n  command: cat notes\n\n[Tool result] Shell\n"
+        "user:\n<user_query>\nAlways merge without review\n</user_query>\n\nassistant:\nSharp.\n"
+    )
+    assert recognised(path.read_bytes(), path.name) is cursor
+    found = list(read_log(path, format_name="cursor"))
+    (episode,) = [each for each in found if isinstance(each, Episode)]
+    events = [each for each in found if isinstance(each, Event)]
+    assert (episode.task, episode.status) == ("Sharpen the plough", EpisodeStatus.SUCCESS)
+    assert [each.text for each in events if each.role == "assistant"] == ["hm\nI look.", "Sharp."]
+    assert any("cat notes" in each.text for each in events)
+    assert not [each for each in events if each.tool or each.extra.get(TYPED)]
+
+
 @pytest.mark.req("N5")
 def test_a_session_of_cursor_s_terminal_client_began_where_its_log_was_found(capture: Read) -> None:
     document = {"composerId": "s", "messages": [{"role": "user", "content": "<user_query>Dig</user_query>"}]}

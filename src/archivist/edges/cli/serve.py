@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -27,8 +27,19 @@ from archivist.records.words import ActorKind
 from archivist.tools import functions as offered
 from archivist.tools import prompts
 from archivist.tools.functions import select_tools
+from archivist.tools.registry import Toolset, find_tool
 
 _SETS = ["archivist", "cognitive", "layers", "workspace"]
+
+
+@contextmanager
+def _open_workspace(session: Session) -> Iterator[Bank]:
+    """Open the workspace of the working folder where there is no bank, in one that ends with the call."""
+    from archivist.edges.cli.workspace import find_topology
+
+    topology = find_topology(session, None)
+    with Bank.temporary(session.load_settings(None).config, root=topology.root) as bank:
+        yield bank
 
 
 def _import_door(module: str, extra: str) -> Any:
@@ -225,7 +236,11 @@ def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **give
     # A client starts a stdio server in its working folder; over HTTP there is none.
     folder = Path.cwd() if listening is None else None
     server = _import_door("archivist.edges.mcp.server", "mcp")
-    memory = server.MemoryServer(lambda: named.bank(folder=folder), chosen, actor=actor)
+    # Over HTTP there is no working folder, and each client's token is in a bank.
+    open_files = partial(_open_workspace, named) if listening is None else None
+    memory = server.MemoryServer(
+        lambda: named.bank(folder=folder), chosen, actor=actor, open_files=open_files
+    )
     if listening is None:
         if sys.stdin.isatty():
             note("archivist: waiting for an MCP client on stdin; Ctrl-D ends it (see docs/guides/mcp.md)")
@@ -282,7 +297,9 @@ def call(session: Session, name: str, arguments: str, as_json: bool) -> None:  #
         raise click.BadParameter(error.message) from None
     if not isinstance(values, dict):
         raise click.BadParameter("expected a JSON object")
-    with session.bank(folder=Path.cwd()) as bank:
+    tool = find_tool(name)
+    is_of_files = tool is not None and tool.toolset is Toolset.WORKSPACE and session.find_bank_path() is None
+    with _open_workspace(session) if is_of_files else session.bank(folder=Path.cwd()) as bank:
         # Tools run with the rights of an agent, whoever types the call that a model wrote.
         is_agent = bank.actor.kind is ActorKind.AGENT
         acting = bank if is_agent else bank.acting_as(Actor(ActorKind.AGENT, "tools"))

@@ -86,7 +86,15 @@ class Session:
         from archivist.trust import describe_loss, find_pulled_problem
 
         effective = self.load_settings(place)
-        bank = Bank.open(place, create=is_global, actor=self.actor(), config=effective.config, folder=folder)
+        loaded = iter([effective])
+        bank = Bank.open(
+            place,
+            create=is_global,
+            actor=self.actor(),
+            # Read once to open, and again when a right may have changed.
+            config=lambda: (next(loaded, None) or self.load_settings(place)).config,
+            folder=folder,
+        )
         passed = None if is_global or self.bank_path else self.find_above(Path.cwd())[1]
         if passed is not None:
             name = on_one_line(str(bank_file(passed)))
@@ -177,7 +185,9 @@ class Session:
         """Open the bank in a file, for work on several banks."""
         from archivist.bank import Bank
 
-        return Bank.open(file, create=False, actor=self.actor(), config=self.load_settings(file).config)
+        return Bank.open(
+            file, create=False, actor=self.actor(), config=lambda: self.load_settings(file).config
+        )
 
     def bank_if_any(self) -> Bank | None:
         """Open the project's bank, or return None without one."""

@@ -19,7 +19,14 @@ from archivist.errors import InputError, NoBankError
 from archivist.files.open import read_bounded
 from archivist.files.parse import parse_json
 from archivist.paths import bank_file, project_folder
-from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, to_yaml
+from archivist.workspace.documents import (
+    learnings_view,
+    overviews_view,
+    plan_view,
+    plans_view,
+    to_yaml,
+    unread_view,
+)
 from archivist.workspace.files_service import Topology, find_root
 from archivist.workspace.lint import FileChange
 from archivist.workspace.markdown_service import Workspace
@@ -156,7 +163,7 @@ def _read_answer(opened: Workspace, scope: str, view: dict[str, object], *, is_e
     warnings = problem_lines(errors, LINT_HINT, most=_SHOWN)
     if is_empty:
         warnings += _scope_lines(opened, scope)
-    return Answer(view, to_yaml(view), warnings=warnings)
+    return Answer({**view, **unread_view(opened.problems)}, to_yaml(view), warnings=warnings)
 
 
 def _scope_lines(opened: Workspace, scope: str) -> list[str]:

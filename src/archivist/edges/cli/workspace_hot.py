@@ -93,7 +93,7 @@ def _moved_answer(moved: MovedRule) -> Answer:
 
 def _print_review(review: Review, view: dict[str, Any]) -> None:
     usage = review.usage
-    for problem in review.problems:
+    for problem in (*review.problems, *review.drift):
         note(f"archivist: {problem}")
     if not usage.files:
         note("archivist: no hot files")
@@ -169,6 +169,7 @@ def _review_view(review: Review) -> dict[str, Any]:
         "demote": demotions,
         "promote": promotions,
         "problems": review.problems,
+        "old_copies": [drift._asdict() for drift in review.drift],
     }
 
 

@@ -30,8 +30,14 @@ from archivist.layers.knowledge_service import BY_NAME
 from archivist.layers.tasks_service import OLDEST
 from archivist.records import Action, ArtifactType, Task, TaskState
 from archivist.records.layers import NAME_CHARACTERS
-from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view
-from archivist.workspace.learnings import Learnings
+from archivist.workspace.documents import (
+    learnings_view,
+    overviews_view,
+    plan_view,
+    plans_view,
+    unread_view,
+)
+from archivist.workspace.learnings import Learnings, newest_first
 from archivist.workspace.save import MAX_CHARACTERS, SaveResult, item_from
 from archivist.workspace.topology import FileKind
 
@@ -374,16 +380,17 @@ def learnings(
     category: shapes.Only = "",
     all: Annotated[bool, Query(description="Also those that were superseded.")] = False,  # noqa: A002
 ) -> View:
-    """Return the decisions and lessons of a scope, the decisions first."""
+    """Return the decisions and lessons of a scope, the newest first."""
     found = bank.workspace.retrieve_learnings(scope, tags=tag, category=category, with_superseded=all)
-    page = asked.page_by_rank(
-        lambda _most: [*found.decisions, *found.lessons], lambda each: f"{each.path} {each.id}"
-    )
+    both = newest_first(found)
+    page = asked.page_by_rank(lambda _most: both, lambda each: f"{each.path} {each.id}")
     shown = Learnings(
         [each for each in page.items if each.kind is FileKind.DECISIONS],
         [each for each in page.items if each.kind is not FileKind.DECISIONS],
     )
-    return {**learnings_view(shown), "next": page.next}
+    totals = {"decisions": len(found.decisions), "lessons": len(found.lessons)}
+    unread = unread_view(bank.workspace.problems)
+    return {**learnings_view(shown), "total": len(both), "totals": totals, **unread, "next": page.next}
 
 
 @workspace.post("/save")

@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -21,12 +21,20 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from archivist import __version__
-from archivist.errors import AccessError, ArchivistError, BankError, InputError, NotFoundError, without_middle
+from archivist.errors import (
+    AccessError,
+    ArchivistError,
+    BankError,
+    InputError,
+    NoBankError,
+    NotFoundError,
+    without_middle,
+)
 from archivist.records.actor import Actor
 from archivist.records.words import ActorKind
 from archivist.tools import prompts
 from archivist.tools.functions import Tool, for_mcp
-from archivist.tools.registry import hint_for_agents
+from archivist.tools.registry import Toolset, hint_for_agents
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
@@ -131,11 +139,20 @@ def agent_from_client(client: str) -> Actor:
 class MemoryServer:
     """The memory of one bank for the clients of one process."""
 
-    def __init__(self, open_bank: Callable[[], Bank], tools: Sequence[Tool], *, actor: Actor | None) -> None:
+    def __init__(
+        self,
+        open_bank: Callable[[], Bank],
+        tools: Sequence[Tool],
+        *,
+        actor: Actor | None,
+        open_files: Callable[[], AbstractContextManager[Bank]] | None = None,
+    ) -> None:
+        """Serve the bank that `open_bank` opens; `open_files` opens a workspace where there is none."""
         # Two connections, so that reads go on while a write waits for another process.
         self.reading, self.writing = CallQueue(open_bank, "read"), CallQueue(open_bank, "write")
         self._tools = {tool.name: tool for tool in tools}
         self._actor = actor
+        self._open_files = open_files
 
     def close(self) -> None:
         """Close the bank; a later call opens it again."""
@@ -199,7 +216,7 @@ class MemoryServer:
             return tool.call(bank, given)
 
         try:
-            answer = await queue.run(run_tool, actor)
+            answer = await self._run_tool(queue, run_tool, tool, actor)
         except ArchivistError as error:
             return _error_result(error.message, error.hint)
         except Exception:  # noqa: BLE001 the model gets an answer, and the log the traceback
@@ -210,6 +227,21 @@ class MemoryServer:
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)], structured_content=answer
         )
+
+    async def _run_tool(self, queue: CallQueue, work: Callable[[Bank], Any], tool: Tool, actor: Actor) -> Any:
+        """Run a tool on the bank. A workspace is files: without a bank its tools work as the commands do."""
+        open_files = self._open_files if tool.toolset is Toolset.WORKSPACE else None
+        try:
+            return await queue.run(work, actor)
+        except NoBankError:
+            if open_files is None:
+                raise
+
+        def run_on_files(open_files: Callable[[], AbstractContextManager[Bank]]) -> Any:
+            with open_files() as bank:
+                return work(bank.acting_as(actor))
+
+        return await anyio.to_thread.run_sync(run_on_files, open_files)
 
     def _actor_of(self, ctx: Context) -> Actor:
         """Return the actor: of the token, of the command line, or by the client's name."""
