@@ -98,9 +98,11 @@ def test_what_mostly_one_role_finds_becomes_its_hint(project: Path, archivist: C
     extract("r4", _finding(), role="guardian")
     (lesson,) = _lessons(archivist, project)
     assert (lesson["type"], lesson["role"]) == ("archetype_hint", "guardian")
-    for role, is_told in (("guardian", True), ("sage", False)):
-        told = archivist("brief", "--domain", "general", "--role", role, cwd=project).out
-        assert (NULLS in told) is is_told
+    # Who finds it and whom it concerns are two things.
+    for role in ("guardian", "sage", "maker", ""):
+        for verb in ("brief --domain general --role", "inject general"):
+            told = archivist(*verb.split(), role, cwd=project).out
+            assert NULLS in told, (verb, role)
     # Another reviewer of the same run found it too: it is no longer one role's.
     lines = run_lines("r5", _finding())
     other = {**lines[1], "seq": 9, "data": {**lines[1]["data"], "archetype": "sage"}}
@@ -108,6 +110,39 @@ def test_what_mostly_one_role_finds_becomes_its_hint(project: Path, archivist: C
     assert archivist("extract", "r5.jsonl", cwd=project).code == 0
     (lesson,) = _lessons(archivist, project)
     assert (lesson["type"], lesson["role"], lesson["frequency"]) == ("pattern", "", 5)
+
+
+def _review_by_two(project: Path, archivist: Command, run: str, guardian: str, sage: str) -> None:
+    lines = run_lines(run, _finding(guardian))
+    other = {**lines[1]["data"], "archetype": "sage", "findings": [_finding(sage)]}
+    write_jsonl(project / f"{run}.jsonl", [*lines, {**lines[1], "seq": 9, "data": other}])
+    assert archivist("extract", f"{run}.jsonl", cwd=project).code == 0
+
+
+@pytest.mark.req("F4")
+def test_one_more_run_never_withdraws_a_lesson(project: Path, archivist: Command) -> None:
+    """Two roles review each run, and one of them keeps finding the same thing."""
+    assert archivist("init").code == 0
+    others = ("Titles repeat headings", "Voice drifts", "Comma splices", "Weak verbs", "Scenes end early")
+    for count, other in enumerate(others, 1):
+        _review_by_two(project, archivist, f"r{count}", NULLS, other)
+        for role in ("", "guardian", "sage", "maker"):
+            told = archivist("inject", "general", role, cwd=project).out
+            assert (NULLS in told) is (count > 1), (count, role)
+    lesson, *_ = _lessons(archivist, project)
+    assert (lesson["type"], lesson["role"]) == ("archetype_hint", "guardian")
+
+
+@pytest.mark.req("F2", "F4")
+def test_a_learnt_hint_is_told_to_its_role_first(project: Path, archivist: Command) -> None:
+    assert archivist("init").code == 0
+    titles = "Chapter titles repeat the previous heading"
+    for run in ("r1", "r2", "r3"):
+        _review_by_two(project, archivist, run, NULLS, titles)
+    assert {lesson["type"] for lesson in _lessons(archivist, project)} == {"archetype_hint"}
+    for role, first in (("guardian", NULLS), ("sage", titles)):
+        told = archivist("inject", "general", role, cwd=project).out.splitlines()
+        assert first in told[1]
 
 
 @pytest.mark.req("F2")

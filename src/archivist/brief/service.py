@@ -284,7 +284,10 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
         return "waits for approval"
     from archivist.reading.tool_names import find_matching_tools
 
-    fits = [getattr(lesson, name) in (word, "") for name, word in _asked_facets(request).items()]
+    fits = [
+        getattr(lesson, name) in (word, "") or (name == "role" and lesson.is_learnt_hint)
+        for name, word in _asked_facets(request).items()
+    ]
     fits.append(not request.tool or not lesson.tool or bool(find_matching_tools(request.tool, [lesson.tool])))
     fits.append(not request.domain or lesson.domain in (request.domain, GENERAL))
     if not all(fits) or (request.tags and lesson.tags and not {*request.tags} & {*lesson.tags}):
@@ -385,7 +388,15 @@ def _select_known_issues(
             if not _is_of_others(lesson, timeouts, request.provider)
         ]
     live, stale = _drop_stale(bank, drop_contradicted(offered))
-    live.sort(key=lambda each: (-each.lesson.frequency, not each.is_own, each.lesson.number))
+    # Of lessons as frequent as each other, those of the asking role come first.
+    live.sort(
+        key=lambda each: (
+            -each.lesson.frequency,
+            not each.is_own,
+            not request.role or each.lesson.role != request.role,
+            each.lesson.number,
+        )
+    )
     chosen = live[: rules.max_lessons]
     if request.budget_tokens is not None:
         fitting_lessons: list[BriefedLesson] = []
@@ -414,10 +425,14 @@ def _join_lessons(own: list[BriefedLesson], others: list[BriefedLesson]) -> list
 def _audience_conditions(reader: Reader, audience: BriefRequest) -> list[Condition]:
     """Return the conditions that keep what is for this role, provider and tool, and what is for none.
 
-    A lesson with tags must have one of those asked for.
+    A lesson with tags must have one of those asked for. The role of a learnt hint says who finds it, and the
+    others make the mistake.
     """
-    wanted = _asked_facets(audience).items()
-    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in wanted]
+    facets = _asked_facets(audience)
+    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in facets.items()]
+    if "role" in facets:
+        is_learnt = (equals("type", LessonType.ARCHETYPE_HINT), equals("provenance", Provenance.REVIEWED))
+        conditions[0] = any_of((conditions[0],), is_learnt)
     if audience.tool:
         from archivist.reading.tool_names import find_matching_tools
 

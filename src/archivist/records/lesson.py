@@ -99,6 +99,11 @@ class Lesson(Record):
         return self.provenance is Provenance.REVIEWED
 
     @property
+    def is_learnt_hint(self) -> bool:
+        """Say whether its role is the one whose reviews mostly find it: that hides it from nobody."""
+        return self.is_finding and self.type is LessonType.ARCHETYPE_HINT
+
+    @property
     def short_id(self) -> str:
         """Return the id for people, `m-001`."""
         return f"m-{self.number:03d}"
