@@ -21,7 +21,14 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
 from archivist.lessons.contradiction import wish_likeness
 from archivist.lessons.quarantine import is_quarantined, lesson_suspicion
-from archivist.lessons.standing import is_confirmed, lesson_text, merge_evidence, merge_sets, merge_versions
+from archivist.lessons.standing import (
+    is_confirmed,
+    lesson_text,
+    merge_evidence,
+    merge_sets,
+    merge_versions,
+    note_claim,
+)
 from archivist.reading.failures import have_different_subjects
 from archivist.records import Evidence, Lesson, LessonType, Provenance, Source, Status
 from archivist.records.words import MODEL_ORIGIN
@@ -208,10 +215,13 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
 def adopt_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Return a lesson that others brought and that the user or an own run has now met: in the words of those.
 
-    What others wrote beside those words, and the runs that they claim, are not believed.
+    What others wrote beside those words, and the runs that they claim, are not believed; how many they
+    claim is noted.
     """
     draft = draft_lesson(candidate, sighting)
-    return replace(draft, id=known.id, number=known.number, created=min(known.created, draft.created))
+    extra = {**draft.extra, **note_claim(known)}
+    created = min(known.created, draft.created)
+    return replace(draft, id=known.id, number=known.number, created=created, extra=extra)
 
 
 def refine_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson | None:

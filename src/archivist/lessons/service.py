@@ -58,6 +58,7 @@ from archivist.lessons.standing import (
     merge_sets,
     named_replacements,
     needs_version,
+    note_claim,
     superseded_ids,
     unite_twins,
     with_status,
@@ -616,7 +617,7 @@ class Lessons(BankService):
             others = [other for other in named if other is not None and not other.status.is_retired]
             stay = [other.id for other in others if is_of_person(other)]
             extra = {name: value for name, value in lesson.extra.items() if name != SUPERSEDES}
-            extra |= {SUPERSEDES: stay} if stay else {}
+            extra |= note_claim(lesson) | ({SUPERSEDES: stay} if stay else {})
             runs = lesson.runs[:1] if lesson.is_waiting else lesson.runs
             approved = self._settle(replace(lesson, confirmed=True, extra=extra, runs=runs))
             writer.put(approved, "approve")
@@ -710,8 +711,7 @@ class Lessons(BankService):
         runs an agent could retire any lesson.
         """
         require_name(run, "run")
-        rules = self._bank.config.decay
-        run = clean_name(run)
+        rules, run = self._bank.config.decay, clean_name(run)
         faded, archived = list[Lesson](), list[Lesson]()
         archivist_bank = self._bank.acting_as(ARCHIVIST)
         with self._bank.transaction() as writer, archivist_bank.transaction() as archivist:

@@ -17,7 +17,7 @@ from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
 from archivist.records import ActorKind, Evidence, Finding, Lesson, LessonType, Provenance, Source, Status
-from archivist.records.lesson import SHORT_ID
+from archivist.records.lesson import CLAIMED, SHORT_ID
 from archivist.records.plain import canonical_json, digest_of, field_names, to_plain
 from archivist.records.words import MODEL_ORIGIN
 from archivist.service import complete_id
@@ -117,6 +117,11 @@ def needs_version(lesson: Lesson) -> bool:
     Otherwise an agent could change its words after a person has read them.
     """
     return lesson.status is Status.QUARANTINED or is_reworded(lesson)
+
+
+def note_claim(lesson: Lesson) -> dict[str, object]:
+    """Return what a lesson of a file keeps of its claimed count once it is met or approved here."""
+    return {CLAIMED: lesson.claimed} if lesson.claimed > 1 else {}
 
 
 def is_reworded(lesson: Lesson) -> bool:

@@ -19,6 +19,8 @@ REQUEST_KEY = "asked:"
 # An imported count that names no runs is stored as runs with this mark, so that frequency stays the size of
 # a set.
 UNNAMED_RUN = "?"
+# Where a lesson notes how often a file said that it was met, before a run of this bank met it.
+CLAIMED = "frequency_claimed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -112,6 +114,19 @@ class Lesson(Record):
     def frequency(self) -> int:
         """Return how many distinct runs met it, minus decay."""
         return max(0, len(self.runs) - self.faded)
+
+    @property
+    def claimed(self) -> int:
+        """Return how often a file says that it was met; nobody here has seen that."""
+        if self.is_waiting and self.provenance in (Provenance.IMPORTED, Provenance.SHARED):
+            return self.frequency
+        noted = self.extra.get(CLAIMED)
+        return noted if isinstance(noted, int) and not self.status.is_retired else 0
+
+    @property
+    def shown_frequency(self) -> int:
+        """Return the count that lists and files show: what a file claims is not lowered by being met here."""
+        return max(self.frequency, self.claimed)
 
     @property
     def is_waiting(self) -> bool:

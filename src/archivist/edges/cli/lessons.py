@@ -116,7 +116,7 @@ def list_(
     repos = short_repos(lesson.repo for lesson in found)
     columns: dict[str, Callable[[Lesson], object]] = {
         "ID": lambda lesson: lesson.short_id,
-        "Freq": lambda lesson: len(lesson.runs),
+        "Freq": lambda lesson: lesson.shown_frequency,
         "Status": lambda lesson: ": ".join(filter(None, (lesson.status, quarantine_reason(lesson)))),
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
@@ -153,7 +153,20 @@ def _source_notes(found: Sequence[Lesson]) -> list[str]:
     for label, names in groups.items():
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         notes.append(f"{label}: {', '.join(names[:_LISTED])}{more}")
-    return notes
+    return [*notes, *_claim_notes(found)]
+
+
+def _claim_notes(found: Sequence[Lesson]) -> list[str]:
+    """Say which counts a file claims beyond what was seen here."""
+    claims = [
+        f"{lesson.short_id} {lesson.claimed} claimed, {0 if lesson.is_waiting else lesson.frequency} seen here"
+        for lesson in found
+        if lesson.claimed > (1 if lesson.is_waiting else lesson.frequency)
+    ]
+    if not claims:
+        return []
+    more = f"; and {len(claims) - _LISTED} more" if len(claims) > _LISTED else ""
+    return [f"counts of a file: {'; '.join(claims[:_LISTED])}{more}"]
 
 
 @options.command(lessons)
@@ -280,7 +293,8 @@ def approve(session: Session, names: tuple[str, ...], version: str, yes: bool, i
             answer = _status_answer(bank, "approved", known, approved, mark)
             new = [lesson for lesson in approved if lesson not in known]
             lines = _approval_lines(views.lesson_views(bank, new, mark=mark))
-    return answer._replace(text="\n".join(filter(None, (answer.text, *lines))))
+    notes = (*answer.notes, *_claim_notes(new))
+    return answer._replace(text="\n".join(filter(None, (answer.text, *lines))), notes=notes)
 
 
 def _approval_lines(lessons: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -16,6 +16,8 @@ from archivist.cold_start import lazy_pattern
 from archivist.text import make_legible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from archivist.bank import Bank
     from archivist.errors import ArchivistError
 
@@ -322,6 +324,15 @@ def problem_lines(problems: Sequence[object], hint: str = "", *, most: int = _PR
     if len(problems) > most:
         lines.append(f"archivist: … and {len(problems) - most} more")
     return [*lines, f"hint: {hint}"] if problems and hint else lines
+
+
+def quote_path(path: str | Path) -> str:
+    """Return a path as a command in this folder takes it."""
+    import shlex
+    from pathlib import Path
+
+    here = Path.cwd()
+    return shlex.quote(str(Path(path).relative_to(here) if Path(path).is_relative_to(here) else path))
 
 
 def write_file(path: str, text: str) -> None:
