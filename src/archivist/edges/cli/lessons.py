@@ -158,10 +158,11 @@ def _source_notes(found: Sequence[Lesson]) -> list[str]:
 
 def _claim_notes(found: Sequence[Lesson]) -> list[str]:
     """Say which counts a file claims beyond what was seen here."""
+    seen = {lesson.id: 0 if lesson.is_waiting else lesson.frequency for lesson in found}
     claims = [
-        f"{lesson.short_id} {lesson.claimed} claimed, {0 if lesson.is_waiting else lesson.frequency} seen here"
+        f"{lesson.short_id} {lesson.claimed} claimed, {seen[lesson.id]} seen here"
         for lesson in found
-        if lesson.claimed > (1 if lesson.is_waiting else lesson.frequency)
+        if lesson.claimed > max(1, seen[lesson.id])
     ]
     if not claims:
         return []
