@@ -26,6 +26,7 @@ from archivist.lessons.candidate import Candidate, LessonChange, Sighting
 from archivist.records import (
     ARCHIVIST,
     ActorKind,
+    Brief,
     Category,
     Episode,
     EpisodeKind,
@@ -543,12 +544,14 @@ class Reflections(BankService):
             # A finding that a lesson cites was extracted before, whatever became of that lesson.
             cited = {event for lesson in counted for event in lesson.evidence.events}
             fixed_again = bank.audits.fixed_again(run) if reviews else {}
+            told = writer.select_fields(Brief, ("domain",), equals("run", run), order=("-time", "-id"))
+            domain = domain or episode.domain or next((name for (name,) in told if name), "")
             # A finding is cited by its event and its index there.
             candidates = [
                 make_finding_candidate(
                     finding,
                     f"{event.id}.{at}",
-                    domain=domain or episode.domain,
+                    domain=domain,
                     rules=bank.config.lessons,
                     fixed_in=fixed_again.get(f"{event.id}.{at}", ""),
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,16 @@ from archivist.edges.cli import options
 from archivist.edges.cli.brief import (
     fence_option,
     format_option,
+    open_banks,
     parse_form,
     print_brief,
     say_what_is_missing,
+    tell_run,
 )
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
-from archivist.errors import BankLockedError, BankReadOnlyError, InputError
+from archivist.errors import InputError
 from archivist.ids import new_id
 from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
 from archivist.records.words import ActorKind
@@ -81,27 +84,21 @@ def start(
     """
     name = clean_name(run_id) or new_id(system_clock())
     request = BriefRequest(**asked, form=parse_form(form))
-    bank, global_bank = session.bank_if_any(), session.global_bank()
-    brief: RenderedBrief | None = None
-    if bank is not None:
-        try:
-            run_kind = EpisodeKind(kind) if kind else None
-            brief = bank.runs.start_run(name, request, agent=agent, kind=run_kind, global_bank=global_bank)
-            if not brief.brief_id:
-                note(f"archivist: the run {name!r} is finished: this brief is not recorded, nor judged")
-                note("hint: give each run a name of its own, or leave --run out")
-        # A brief that is not recorded is better than a run that does not start.
-        except (BankReadOnlyError, BankLockedError) as error:
-            note(f"archivist: {error.message}: the run is told, but not recorded")
-            brief = bank.brief(request.for_run(""), global_bank=global_bank)
-    elif global_bank is not None:
-        brief = global_bank.brief(request.for_run(""))
-    # On stderr: stdout is the text for the prompt.
-    if not run_id:
-        note(f"run: {name}")
-    print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
-    if bank is not None and brief is not None:
-        say_what_is_missing(bank, brief, request)
+    with ExitStack() as opened:
+        bank, global_bank = open_banks(session, opened)
+        brief: RenderedBrief | None = None
+        if bank is not None:
+            known = {"agent": agent, "kind": EpisodeKind(kind) if kind else None}
+            begin = partial(bank.runs.start_run, name, request, global_bank=global_bank, **known)
+            brief = tell_run(bank, request.for_run(name), global_bank, begin)
+        elif global_bank is not None:
+            brief = global_bank.brief(request.for_run(""))
+        # On stderr: stdout is the text for the prompt.
+        if not run_id:
+            note(f"run: {name}")
+        print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
+        if bank is not None and brief is not None:
+            say_what_is_missing(bank, brief, request)
 
 
 @options.command(run)
