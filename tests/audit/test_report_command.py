@@ -108,4 +108,7 @@ def test_runs_of_the_single_steps_are_in_every_report(
         assert archivist("audit-check", run).code == 0
     told = json.loads(archivist("audit", "report", *period, "--json").out)
     assert told["total"]["told"] == 5
-    assert (told["total"]["effectiveness"]["helpful"], told["total"]["effectiveness"]["ineffective"]) == (3, 2)
+    assert (told["total"]["effectiveness"]["helpful"], told["total"]["effectiveness"]["ineffective"]) == (
+        3,
+        2,
+    )

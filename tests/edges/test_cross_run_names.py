@@ -47,7 +47,8 @@ def _learn(archivist: Command, project: Path, *runs: str, domain: str = "") -> N
 
 @pytest.mark.req("F8")
 @pytest.mark.parametrize(
-    "words", [("inject", "code", "", "--audit"), ("brief", "--domain", "code", "--run"), ("run", "start", "--run")]
+    "words",
+    [("inject", "code", "", "--audit"), ("brief", "--domain", "code", "--run"), ("run", "start", "--run")],
 )
 def test_what_was_told_is_in_the_audit_file_when_the_command_returns(
     archivist: Command, project: Path, words: tuple[str, ...]
@@ -73,7 +74,8 @@ def test_a_run_that_ended_is_told_that_its_brief_is_not_recorded(archivist: Comm
 
 @pytest.mark.req("F8", "F10")
 @pytest.mark.parametrize(
-    "words", [("inject", "code", "", "--audit"), ("brief", "--domain", "code", "--run"), ("run", "start", "--run")]
+    "words",
+    [("inject", "code", "", "--audit"), ("brief", "--domain", "code", "--run"), ("run", "start", "--run")],
 )
 def test_a_busy_bank_tells_what_it_knows(
     archivist: Command, project: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

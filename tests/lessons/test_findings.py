@@ -222,3 +222,37 @@ def test_a_bad_finding_is_named_and_its_verdict_is_read(archivist: Command, proj
     }
     assert "finding 2: description: missing" in done.err
     assert "finding 6" in done.err
+
+
+@pytest.mark.req("F3")
+@pytest.mark.parametrize("is_shorter", [False, True])
+@pytest.mark.parametrize("verb", ["extract", "run finish"])
+def test_another_log_under_a_known_run_id_is_named(
+    archivist: Command, project: Path, verb: str, is_shorter: bool
+) -> None:
+    archivist("init", cwd=project)
+    log = write_jsonl(project / "a.jsonl", run_lines("r1", _finding(), fixed=["Typos"]))
+    assert archivist(*verb.split(), str(log), cwd=project).code == 0
+    titles = "Chapter titles repeat the previous heading"
+    lines = run_lines("r1", _finding(titles), fixed=[] if is_shorter else ["Typos"])
+    done = archivist(*verb.split(), str(write_jsonl(project / "b.jsonl", lines)), cwd=project)
+    assert done.code == 7
+    assert "b.jsonl: run r1, event" in done.err
+    assert "1 finding not read: give each run an id of its own" in done.err
+    # Its lesson still cites the finding that it was learnt from.
+    (lesson,) = _lessons(archivist, project)
+    assert lesson["summary"] == NULLS
+    assert NULLS in archivist("lessons", "list", "--json", cwd=project).out
+
+
+@pytest.mark.req("F3")
+def test_a_log_that_has_grown_is_read_on(archivist: Command, project: Path) -> None:
+    archivist("init", cwd=project)
+    titles = "Chapter titles repeat the previous heading"
+    log = project / "a.jsonl"
+    archivist("extract", str(write_jsonl(log, run_lines("r1", _finding())[:2])), cwd=project)
+    done = archivist(
+        "extract", str(write_jsonl(log, run_lines("r1", _finding(), _finding(titles)))), cwd=project
+    )
+    assert done.code == 0
+    assert [lesson["summary"] for lesson in _lessons(archivist, project)] == [NULLS, titles]

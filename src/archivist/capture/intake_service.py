@@ -16,14 +16,16 @@ from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, UNREAD, EpisodeStatus
 from archivist.records.words import NOTES, PART
 from archivist.service import require_name
+from archivist.store.filters import equals, one_of
+from archivist.text import pluralize
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from archivist.bank import Bank
     from archivist.capture.json_stream import SkippedRecord
-    from archivist.records import Event
-    from archivist.store.protocol import Writer
+    from archivist.records import Event, Finding
+    from archivist.store.protocol import Reader, Writer
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
 
@@ -91,6 +93,8 @@ class Intake:
         self._stored: dict[str, int] = {}
         self._told: Counter[str] = Counter()
         self._held: dict[str, list[Event]] = {}
+        # By run: the findings that the bank holds of it, by event.
+        self._reviewed: dict[str, dict[str, tuple[Finding, ...]]] = {}
         self._decided: dict[str, EpisodeStatus] = {}
         self._cleaner = Cleaner()
         self._events: list[Event] = []
@@ -170,6 +174,7 @@ class Intake:
                     is_less = end < known_end
                 if is_less and known is not None:
                     found.add(run)
+                    self._without_other_findings(reader, run, events)
                 else:
                     self._events += events
         return found
@@ -252,8 +257,33 @@ class Intake:
                 if run not in self._runs_with_events:
                     self._claim(writer, run)
                 self._runs_with_events.add(run)
+                events = self._without_other_findings(writer, run, events)
                 self._changed += writer.put_events(run, events, self._verb)
         self._events.clear()
+
+    def _without_other_findings(self, reader: Reader, run: str, events: list[Event]) -> list[Event]:
+        """Leave out events that a log of another run under the same id would put in the place of reviews.
+
+        Lessons cite the findings that were there. A log that has grown tells them again, or more.
+        """
+        if not self._is_log:
+            return events
+        if run not in self._reviewed:
+            from archivist.records import Event, EventKind
+
+            of_reviews = one_of("kind", (EventKind.VERDICT, EventKind.FIX))
+            stored = reader.select(Event, equals("run", run), of_reviews)
+            self._reviewed[run] = {event.id: event.findings for event in stored}
+        reviewed, kept = self._reviewed[run], []
+        for event in events:
+            before = reviewed.get(event.id, ())
+            if event.findings[: len(before)] == before:
+                kept.append(event)
+                continue
+            left = f"{pluralize(len(event.findings), 'finding')} not read"
+            where = f"run {run}, event {event.seq}: another log had other findings there"
+            self._reasons[f"{where}, {left}: give each run an id of its own"] += 1
+        return kept
 
     def _assign_part(self, event: Event) -> Event:
         """Move an event of another repository to the part of its run that is filed under that project."""
