@@ -39,7 +39,7 @@ def test_the_documents_short_names_are_accepted(archivist: Command, project: Pat
 NULLS = {"severity": "bug", "description": "Missing null checks in handlers"}
 
 
-def _learn(archivist: Command, project: Path, *runs: str, domain: str = "") -> None:
+def _learn(archivist: Command, project: Path, *runs: str) -> None:
     for run in runs:
         lines = run_lines(run, NULLS)
         assert archivist("extract", str(write_jsonl(project / f"{run}.jsonl", lines))).code == 0

@@ -256,3 +256,21 @@ def test_a_log_that_has_grown_is_read_on(archivist: Command, project: Path) -> N
     )
     assert done.code == 0
     assert [lesson["summary"] for lesson in _lessons(archivist, project)] == [NULLS, titles]
+
+
+@pytest.mark.req("F3")
+@pytest.mark.parametrize("severity", ["", "P1", "info", None])
+def test_a_repeat_counts_whatever_its_severity(
+    archivist: Command, project: Path, extract: Any, severity: str | None
+) -> None:
+    """The document asks for a warning of new lessons only."""
+    extract("r1", _finding())
+    titles = "Chapter titles repeat the previous heading"
+    again, new = ({"description": text, "severity": severity} for text in (NULLS, titles))
+    log = write_jsonl(project / "r2.jsonl", run_lines("r2", again, new))
+    done = archivist("extract", str(log), cwd=project)
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["frequency"], lesson["last_seen_run"]) == (2, "r2")
+    assert done.code == (7 if severity == "P1" else 0)
+    assert ("finding 1: severity: 'P1' is not one of bug, warning" in done.err) is (severity == "P1")
+    assert ("hint: 2 findings were left out" in done.err) is (severity == "P1")

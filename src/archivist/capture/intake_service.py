@@ -257,8 +257,8 @@ class Intake:
                 if run not in self._runs_with_events:
                     self._claim(writer, run)
                 self._runs_with_events.add(run)
-                events = self._without_other_findings(writer, run, events)
-                self._changed += writer.put_events(run, events, self._verb)
+                readable = self._without_other_findings(writer, run, events)
+                self._changed += writer.put_events(run, readable, self._verb)
         self._events.clear()
 
     def _without_other_findings(self, reader: Reader, run: str, events: list[Event]) -> list[Event]:

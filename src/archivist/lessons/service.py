@@ -143,19 +143,11 @@ class Lessons(BankService):
         unites the evidence and decides the status.
         """
         # Comparing lessons needs rapidfuzz, which reading and editing them do not.
-        from archivist.lessons.keep_service import LessonGate
+        from archivist.lessons.keep_service import keep_in_batches
 
         if sighting.provenance not in (Provenance.SUGGESTED, Provenance.REVIEWED):
             self.require(Layer.LESSONS, Verb.DECIDE)
-        sighting = Cleaner().clean(sighting)
-        kept: list[KeptLesson] = []
-        created = 0
-        with self._bank.transaction() as writer:
-            gate = LessonGate(self._bank, writer, sighting)
-            for candidate in candidates:
-                kept.append(gate.keep(candidate, may_create=max_created is None or created < max_created))
-                created += kept[-1].is_new
-        return kept
+        return keep_in_batches(self._bank, candidates, Cleaner().clean(sighting), max_created=max_created)
 
     @writes(Layer.LESSONS)
     def add(

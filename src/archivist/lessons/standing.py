@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import ActorKind, Evidence, Finding, Lesson, LessonType, Provenance, Source, Status
+from archivist.records import (
+    ActorKind,
+    Event,
+    Evidence,
+    Finding,
+    Lesson,
+    LessonType,
+    Provenance,
+    Source,
+    Status,
+)
 from archivist.records.lesson import CLAIMED, SHORT_ID
 from archivist.records.plain import canonical_json, digest_of, field_names, to_plain
 from archivist.records.words import MODEL_ORIGIN
@@ -61,14 +71,20 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     return lesson
 
 
-def cited_findings(reader: Reader, lesson: Lesson) -> list[tuple[str, Finding]]:
-    """Return the findings that a lesson cites by their event and index, each with its run."""
+def cited_findings(
+    reader: Reader, lesson: Lesson, known: dict[str, Event] | None = None
+) -> list[tuple[str, Finding]]:
+    """Return the findings that a lesson cites by their event and index, each with its run.
+
+    `known` keeps the events that were read: many lessons cite one review.
+    """
     cited = [
         (event, int(at))
         for event, _, at in (name.rpartition(".") for name in lesson.evidence.events)
         if at.isdecimal()
     ]
-    events = reader.records("event", [event for event, _ in cited])
+    events = {} if known is None else known
+    events |= reader.records("event", [event for event, _ in cited if event not in events])
     return [
         (events[event].run, events[event].findings[at])
         for event, at in cited

@@ -572,7 +572,7 @@ class Reflections(BankService):
                 seen=now,
                 is_own_run=writer.is_own_run(run),
             )
-            kept = bank.lessons.keep_many(candidates, sighting)
+        kept = bank.lessons.keep_many(candidates, sighting)
         latest = {each.lesson.id: each.lesson for each in kept if each.change is not LessonChange.DROPPED}
         new = dict.fromkeys(each.lesson.id for each in kept if each.is_new)
         met = dict.fromkeys(each.lesson.id for each in kept if each.change is LessonChange.MET)

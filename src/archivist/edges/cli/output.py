@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 import click
 
 from archivist.cold_start import lazy_pattern
-from archivist.text import make_legible
+from archivist.text import make_legible, pluralize
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +27,8 @@ Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
 EXIT_PARTIAL = 7
 # A screenful; a file with one systematic mistake has thousands.
 _PROBLEMS_SHOWN = 20
+# In what was left out of a log: one finding of a review, whose other findings were read.
+_OF_FINDING = lazy_pattern(r"\bfinding\b")
 # The least widths of the last column, which says most, and of those between it and the first; the later pairs
 # for narrower terminals.
 _MIN_WIDTHS = ((40, 12), (10, 5), (8, 3))
@@ -72,7 +74,10 @@ def print_answer(answer: Answer, as_json: bool) -> int:
                 say()
             print_table(headings, rows, row_lines=answer.row_lines)
     notes = () if as_json else answer.notes
-    left_out = "1 line was" if len(answer.skipped) == 1 else f"{len(answer.skipped)} lines were"
+    findings = sum(_OF_FINDING.search(str(each)) is not None for each in answer.skipped)
+    counts = {"finding": findings, "line": len(answer.skipped) - findings}
+    left_out = " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)
+    left_out += " was" if len(answer.skipped) == 1 else " were"
     skipped = problem_lines(answer.skipped, f"{left_out} left out; --strict refuses the whole")
     for text in (*notes, *answer.warnings, *problem_lines(answer.problems), *skipped):
         note(text)
