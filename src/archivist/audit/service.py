@@ -289,8 +289,11 @@ def _similar_fixes(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
         documents = reader.indexed_documents(places).values()
         similar |= reader.records("event", [document.record for document in documents])
     provenances = reader.run_provenances(fix.run for fix in similar.values())
-    own = (fix for fix in similar.values() if fix.run in provenances and provenances[fix.run].is_own)
-    return sorted(own, key=lambda fix: (fix.time is not None, fix.time), reverse=True)
+    own = [fix for fix in similar.values() if fix.run in provenances and provenances[fix.run].is_own]
+    # Of fixes of the same time that is the latest whose run came last.
+    came = {run: origin.seq for run in {fix.run for fix in own} if (origin := reader.run_origin(run))}
+    own.sort(key=lambda fix: (fix.time is not None, fix.time, came.get(fix.run, 0), fix.seq), reverse=True)
+    return own
 
 
 def _judge(

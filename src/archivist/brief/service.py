@@ -24,6 +24,7 @@ from archivist.brief.select import (
     drop_contradicted,
     is_of_person,
     leave_told,
+    order_issues,
     rules_for,
 )
 from archivist.brief.works import NO_HABITS, Habits, find_habits
@@ -284,10 +285,8 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
         return "waits for approval"
     from archivist.reading.tool_names import find_matching_tools
 
-    fits = [
-        getattr(lesson, name) in (word, "") or (name == "role" and lesson.is_learnt_hint)
-        for name, word in _asked_facets(request).items()
-    ]
+    facets = _asked_facets(request._replace(role="") if lesson.is_learnt_hint else request)
+    fits = [getattr(lesson, name) in (word, "") for name, word in facets.items()]
     fits.append(not request.tool or not lesson.tool or bool(find_matching_tools(request.tool, [lesson.tool])))
     fits.append(not request.domain or lesson.domain in (request.domain, GENERAL))
     if not all(fits) or (request.tags and lesson.tags and not {*request.tags} & {*lesson.tags}):
@@ -379,7 +378,7 @@ def _select_known_issues(
                 *conditions,
                 *([any_of(fitting, often)] if fitting else ()),
                 order=("-frequency", "number"),
-                limit=rules.max_lessons,
+                limit=2 * rules.max_lessons,
             )
             timeouts = _find_timeouts(reader, (project, ""), request.provider)
         offered += [
@@ -388,15 +387,7 @@ def _select_known_issues(
             if not _is_of_others(lesson, timeouts, request.provider)
         ]
     live, stale = _drop_stale(bank, drop_contradicted(offered))
-    # Of lessons as frequent as each other, those of the asking role come first.
-    live.sort(
-        key=lambda each: (
-            -each.lesson.frequency,
-            not each.is_own,
-            not request.role or each.lesson.role != request.role,
-            each.lesson.number,
-        )
-    )
+    live = order_issues(live, request.role)
     chosen = live[: rules.max_lessons]
     if request.budget_tokens is not None:
         fitting_lessons: list[BriefedLesson] = []

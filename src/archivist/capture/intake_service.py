@@ -36,6 +36,8 @@ _BATCH_EVENTS = 2_000
 _MOST_HELD = 50_000
 # A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
 _MAX_REASONS = 20
+# Why a line is no event.
+NO_TYPE = "type: missing"
 
 
 class CaptureResult(NamedTuple):
@@ -59,6 +61,11 @@ class CaptureResult(NamedTuple):
     strays: tuple[str, ...] = ()
     shorter: tuple[str, ...] = ()
     is_cut: bool = False
+
+    @property
+    def is_without_events(self) -> bool:
+        """Say whether its lines are JSON objects, but none is an event."""
+        return bool(self.reasons) and all(each.endswith(NO_TYPE) for each in self.reasons)
 
 
 class CaptureOverrides(NamedTuple):

@@ -206,6 +206,9 @@ def export_lines(
     for lesson in lessons:
         line = write(lesson, tallies.get(lesson.id, Tally()), numbers.count_unseen(lesson))
         lines[ARCHIVE if lesson.status.is_retired else LESSONS].append(line)
+    # As they were archived: the documents append.
+    archived = {lesson.short_id: (lesson.edited, lesson.number) for lesson in lessons}
+    lines[ARCHIVE].sort(key=lambda line: archived[str(line.get("shortId") or line["id"])])
     short_ids = {lesson.id: lesson.short_id for lesson in lessons}
     lines[EPISODES] = [shapes.to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]
     audit: list[Brief | Verdict] = [*reader.select(Brief, order=("time", "id"))]

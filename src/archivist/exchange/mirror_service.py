@@ -111,7 +111,7 @@ class Mirror(BankService):
             if reader.setting(_WRITTEN_AT) != str(reader.last_entry()):
                 return []
             for shape, paths in folders:
-                lines = files.export_lines(reader, shape, ARCHIVIST, without=(Status.QUARANTINED,))
+                lines = _lines_in(reader, shape)
                 for name in (files.LESSONS, files.ARCHIVE):
                     if paths.get(name) in changed and str(real_path(paths[name])) in written:
                         found += files.untaken_edits(lines[name], _lines_of(paths[name]))
@@ -141,10 +141,16 @@ class Mirror(BankService):
     def _write(
         self, bank: Bank, folders: Sequence[tuple[files.LessonFormat, Mapping[str, Path]]], head: str
     ) -> int:
+        with bank.reading() as reader:
+            # Outside of the transaction: of 10,000 lessons it takes seconds in which others would wait.
+            prepared_at = str(reader.last_entry())
+            prepared = [_lines_in(reader, shape) for shape, _ in folders]
+
         def write(reader: Reader) -> int:
             count = 0
-            for shape, paths in folders:
-                lines = files.export_lines(reader, shape, ARCHIVIST, without=(Status.QUARANTINED,))
+            is_same = str(reader.last_entry()) == prepared_at
+            for (shape, paths), known in zip(folders, prepared, strict=True):
+                lines = known if is_same else _lines_in(reader, shape)
                 for name, path in paths.items():
                     count += write_lines(path, lines[name], below=bank.root)
             return count
@@ -155,6 +161,10 @@ class Mirror(BankService):
         with bank.transaction() as writer:
             writer.set_setting(_WRITTEN_AT, head)
         return count
+
+
+def _lines_in(reader: Reader, shape: files.LessonFormat) -> dict[str, list[dict[str, object]]]:
+    return files.export_lines(reader, shape, ARCHIVIST, without=(Status.QUARANTINED,))
 
 
 def _lines_of(path: Path) -> list[Mapping[str, object]]:

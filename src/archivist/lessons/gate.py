@@ -31,6 +31,7 @@ from archivist.lessons.standing import (
 )
 from archivist.reading.failures import have_different_subjects
 from archivist.records import Evidence, Lesson, LessonType, Provenance, Source, Status
+from archivist.records.lesson import MET_HERE
 from archivist.records.words import MODEL_ORIGIN
 
 SUMMARY_WEIGHT = 0.6
@@ -184,9 +185,11 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
     unseen_from = sighting.run_count - candidate.runs_since
     words_from = sighting.words_from
     if candidate.record is not None:
+        extra = {name: value for name, value in candidate.record.extra.items() if name != MET_HERE}
         draft = replace(
             candidate.record,
             **said,
+            extra=extra,
             unseen_from=unseen_from,
             provenance=words_from,
             accepted=sighting.is_accepted,
@@ -292,8 +295,10 @@ def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) ->
     if lesson.status.is_retired or {sighting.run, sighting.counted} & set(lesson.runs):
         return lesson
     seen = sighting.seen or sighting.now
+    is_met_here = sighting.is_counted and not lesson.provenance.is_own
     return replace(
         lesson,
+        extra={**lesson.extra, MET_HERE: True} if is_met_here else lesson.extra,
         runs=merge_sets(lesson.runs, (sighting.counted,)),
         evidence=merge_evidence(lesson.evidence, _sighting_evidence(candidate, sighting)),
         last_seen_run=sighting.run,

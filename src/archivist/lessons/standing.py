@@ -137,7 +137,7 @@ def needs_version(lesson: Lesson) -> bool:
 
 def note_claim(lesson: Lesson) -> dict[str, object]:
     """Return what a lesson of a file keeps of its claimed count once it is met or approved here."""
-    return {CLAIMED: lesson.claimed} if lesson.claimed > 1 else {}
+    return {CLAIMED: lesson.claimed_frequency} if lesson.claimed_frequency > 1 else {}
 
 
 def is_reworded(lesson: Lesson) -> bool:

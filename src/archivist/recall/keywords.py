@@ -27,6 +27,8 @@ from math import ceil
 from operator import or_
 from typing import Any, NamedTuple
 
+from archivist.text import stem_word
+
 # The share of the words that two texts of different categories must have in common.
 _SAME_WORDS = 0.8
 # The documented rule drops words below three characters.
@@ -76,6 +78,12 @@ def keywords(text: str) -> frozenset[str]:
     return words - STOP_WORDS or words
 
 
+def says_nothing(text: str) -> bool:
+    """Say whether a text has no words but stop words."""
+    words = frozenset(_WORD.findall(text.lower()))
+    return bool(words) and words <= STOP_WORDS
+
+
 def is_other_category(category: str, known: Iterable[str]) -> bool:
     """Say whether a finding's category is none of those that are known, where both are given."""
     names = {name.strip().casefold() for name in known} - {""}
@@ -98,19 +106,12 @@ def matches(
     if common and common >= max(overlap.of_finding * len(finding), overlap.of_lesson * len(lesson)):
         return True
     stems = _subject_stems(finding)
-    return len(stems & set(map(_stem, held))) >= _least_contained(len(stems))
-
-
-def _stem(word: str) -> str:
-    # Most processes compare no findings.
-    from archivist.recall.statements import stem_word
-
-    return stem_word(word)
+    return len(stems & set(map(stem_word, held))) >= _least_contained(len(stems))
 
 
 def _subject_stems(words: frozenset[str]) -> frozenset[str]:
     """Return what a finding is about, each word without its ending."""
-    return frozenset(map(_stem, words - _SUBJECTLESS))
+    return frozenset(map(stem_word, words - _SUBJECTLESS))
 
 
 def _least_contained(count: int) -> int:
@@ -153,7 +154,7 @@ class KeywordIndex:
         places = self._by_word.places
         for word in words:
             if word not in places:
-                self._forms[_stem(word)].add(word)
+                self._forms[stem_word(word)].add(word)
             places[word].append(place)
 
     def find(self, text: str, category: str = "") -> Match | None:

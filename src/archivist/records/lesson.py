@@ -21,6 +21,8 @@ REQUEST_KEY = "asked:"
 UNNAMED_RUN = "?"
 # Where a lesson notes how often a file said that it was met, before a run of this bank met it.
 CLAIMED = "frequency_claimed"
+# Where a lesson from elsewhere notes that an own run has met it; the gate alone writes it.
+MET_HERE = "met_here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -116,7 +118,7 @@ class Lesson(Record):
         return max(0, len(self.runs) - self.faded)
 
     @property
-    def claimed(self) -> int:
+    def claimed_frequency(self) -> int:
         """Return how often a file says that it was met; nobody here has seen that."""
         if self.is_waiting and self.provenance in (Provenance.IMPORTED, Provenance.SHARED):
             return self.frequency
@@ -126,7 +128,7 @@ class Lesson(Record):
     @property
     def shown_frequency(self) -> int:
         """Return the count that lists and files show: what a file claims is not lowered by being met here."""
-        return max(self.frequency, self.claimed)
+        return max(self.frequency, self.claimed_frequency)
 
     @property
     def is_waiting(self) -> bool:

@@ -23,6 +23,7 @@ from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError, BankError
 from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons.candidate import Candidate, LessonChange, Sighting
+from archivist.recall.keywords import says_nothing
 from archivist.records import (
     ARCHIVIST,
     ActorKind,
@@ -118,7 +119,7 @@ def make_finding_candidate(
         severity=finding.severity,
         origin=finding.found_by,
         events=(event,),
-        is_known_only=finding.severity.rank < rules.candidate_severity.rank,
+        is_known_only=finding.severity.rank < rules.candidate_severity.rank or says_nothing(told),
         is_finding=True,
     )
 

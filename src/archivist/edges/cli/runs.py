@@ -88,8 +88,10 @@ def start(
         bank, global_bank = open_banks(session, opened)
         brief: RenderedBrief | None = None
         if bank is not None:
-            known = {"agent": agent, "kind": EpisodeKind(kind) if kind else None}
-            begin = partial(bank.runs.start_run, name, request, global_bank=global_bank, **known)
+            run_kind = EpisodeKind(kind) if kind else None
+            begin = partial(
+                bank.runs.start_run, name, request, agent=agent, kind=run_kind, global_bank=global_bank
+            )
             brief = tell_run(bank, request.for_run(name), global_bank, begin)
         elif global_bank is not None:
             brief = global_bank.brief(request.for_run(""))
@@ -157,6 +159,7 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
         views.extract_view(bank, learnt),
         "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated))),
         (f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold",),
+        warnings=[f"archivist: {stray}" for stray in learnt.strays],
         skipped=learnt.skipped,
     )
 
@@ -180,13 +183,19 @@ def decay(session: Session, run_id: str) -> Answer:
 
 def _decay(bank: Bank, run_id: str) -> Answer:
     from archivist.edges import views
+    from archivist.records import Episode
 
+    with bank.reading() as reader:
+        is_known = not run_id or reader.get(Episode, run_id) is not None
     aged = bank.lessons.decay(run_id)
     was = "" if aged.was_counted else " (this run was counted before, or is not an own one)"
     return Answer(
         {"run": run_id, **views.ageing_view(bank, aged)},
         "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))),
-        (f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",),
+        (
+            *(() if is_known else (f"run {run_id!r} is known by this name alone: it has no events here",)),
+            f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",
+        ),
     )
 
 
@@ -209,7 +218,7 @@ def _finished_lines(done: FinishedRun) -> Iterator[str]:
 
 
 def _lesson_line(lesson: Lesson) -> str:
-    return f"{lesson.short_id}  {len(lesson.runs)}x  {lesson.status}  {lesson.summary}"
+    return f"{lesson.short_id}  {lesson.frequency}x  {lesson.status}  {lesson.summary}"
 
 
 _NAME_FILE = "archivist capture FILE takes a file that lies or is named unlike a log"
