@@ -237,8 +237,8 @@ def test_another_log_under_a_known_run_id_is_named(
     lines = run_lines("r1", _finding(titles), fixed=[] if is_shorter else ["Typos"])
     done = archivist(*verb.split(), str(write_jsonl(project / "b.jsonl", lines)), cwd=project)
     assert done.code == 7
-    assert "b.jsonl: run r1, event" in done.err
-    assert "1 finding not read: give each run an id of its own" in done.err
+    said = "run r1: another log has this id, 1 finding of this one not read: give each run an id of its own"
+    assert f"b.jsonl: {said}" in done.err
     # Its lesson still cites the finding that it was learnt from.
     (lesson,) = _lessons(archivist, project)
     assert lesson["summary"] == NULLS

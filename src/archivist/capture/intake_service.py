@@ -102,6 +102,8 @@ class Intake:
         self._held: dict[str, list[Event]] = {}
         # By run: the findings that the bank holds of it, by event.
         self._reviewed: dict[str, dict[str, tuple[Finding, ...]]] = {}
+        # By run: how many findings of another log under its id were left out.
+        self._left_findings: Counter[str] = Counter()
         self._decided: dict[str, EpisodeStatus] = {}
         self._cleaner = Cleaner()
         self._events: list[Event] = []
@@ -211,6 +213,9 @@ class Intake:
                 )
         with self._bank.transaction() as writer:
             self._write_events()
+            for run, count in self._left_findings.items():
+                left = f"another log has this id, {pluralize(count, 'finding')} of this one not read"
+                self._reasons[f"run {run}: {left}: give each run an id of its own"] += 1
             for episode in (*self._episodes, *parts):
                 require_name(episode.id, "run")
                 if self._count and episode.id not in self._runs_with_events:
@@ -287,9 +292,7 @@ class Intake:
             if event.findings[: len(before)] == before:
                 kept.append(event)
                 continue
-            left = f"{pluralize(len(event.findings), 'finding')} not read"
-            where = f"run {run}, event {event.seq}: another log had other findings there"
-            self._reasons[f"{where}, {left}: give each run an id of its own"] += 1
+            self._left_findings[run] += len(event.findings)
         return kept
 
     def _assign_part(self, event: Event) -> Event:
