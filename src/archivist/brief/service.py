@@ -422,7 +422,8 @@ def _audience_conditions(reader: Reader, audience: BriefRequest) -> list[Conditi
     facets = _asked_facets(audience)
     conditions: list[Condition] = [one_of(field, (word, "")) for field, word in facets.items()]
     if "role" in facets:
-        is_learnt = (equals("type", LessonType.ARCHETYPE_HINT), equals("provenance", Provenance.REVIEWED))
+        of_reviews = one_of("provenance", (Provenance.REVIEWED, Provenance.SHARED))
+        is_learnt = (equals("type", LessonType.ARCHETYPE_HINT), of_reviews)
         conditions[0] = any_of((conditions[0],), is_learnt)
     if audience.tool:
         from archivist.reading.tool_names import find_matching_tools

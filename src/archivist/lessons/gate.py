@@ -31,7 +31,7 @@ from archivist.lessons.standing import (
 )
 from archivist.reading.failures import have_different_subjects
 from archivist.records import Evidence, Lesson, LessonType, Provenance, Source, Status
-from archivist.records.lesson import MET_HERE
+from archivist.records.lesson import CLAIMED, MET_HERE
 from archivist.records.words import MODEL_ORIGIN
 
 SUMMARY_WEIGHT = 0.6
@@ -185,7 +185,8 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
     unseen_from = sighting.run_count - candidate.runs_since
     words_from = sighting.words_from
     if candidate.record is not None:
-        extra = {name: value for name, value in candidate.record.extra.items() if name != MET_HERE}
+        noted = candidate.record.extra.items()
+        extra = {name: value for name, value in noted if name not in (CLAIMED, MET_HERE)}
         draft = replace(
             candidate.record,
             **said,

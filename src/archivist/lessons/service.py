@@ -547,6 +547,9 @@ class Lessons(BankService):
             lesson = find_lesson(writer, name)
             if values.get("repo", "") not in ("", lesson.repo) and bank.actor.kind is not ActorKind.AGENT:
                 values["repo"] = self._file_under(writer, values["repo"])
+            if "role" in values and lesson.is_learnt_hint:
+                # A learnt role says who finds it, a stated one whom it is for.
+                values.setdefault("type", LessonType.PATTERN)
             changed = replace(lesson, **values)
             if changed == lesson:
                 return lesson

@@ -21,7 +21,7 @@ REQUEST_KEY = "asked:"
 UNNAMED_RUN = "?"
 # Where a lesson notes how often a file said that it was met, before a run of this bank met it.
 CLAIMED = "frequency_claimed"
-# Where a lesson from elsewhere notes that an own run has met it; the gate alone writes it.
+# Where a lesson from elsewhere notes that an own run has met it. The gate alone writes both.
 MET_HERE = "met_here"
 
 
@@ -105,7 +105,8 @@ class Lesson(Record):
     @property
     def is_learnt_hint(self) -> bool:
         """Say whether its role is the one whose reviews mostly find it: that hides it from nobody."""
-        return self.is_finding and self.type is LessonType.ARCHETYPE_HINT
+        is_reviewed = self.provenance in (Provenance.REVIEWED, Provenance.SHARED)
+        return is_reviewed and self.type is LessonType.ARCHETYPE_HINT
 
     @property
     def short_id(self) -> str:
