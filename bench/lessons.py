@@ -39,9 +39,12 @@ def main() -> int:
     options = parser.parse_args()
     words = _vocabulary(5_000)
     with tempfile.TemporaryDirectory() as folder:
+        # The bank is trusted where it is made.
+        os.environ["ARCHIVIST_HOME"] = str(Path(folder) / "home")
         bank, lessons = _bank(Path(folder), words, options.lessons)
         findings = _findings(words, lessons, options.findings)
-        extract_s = _extract(bank, findings)
+        extract_s = _extract(bank, findings, "bench")
+        again_s = _extract(bank, findings, "again")
         pairs_s = _all_pairs(lessons, findings[: max(1, options.findings // 20)]) * 20
         bank.close()
         brief = _cold([_script(), "brief", "--domain", "code"], folder, options.rounds)
@@ -49,10 +52,11 @@ def main() -> int:
     print(f"{options.lessons} lessons, {options.findings} findings, CPU time, {options.rounds} rounds")
     print(f"{'what':<48}{'best':>10}{'worst':>10}{'bar':>10}")
     print(f"{'extract, indexed':<48}{extract_s:>9.2f}s{'':>10}{EXTRACT_BAR_S:>9.1f}s")
+    print(f"{'extract, all met again':<48}{again_s:>9.2f}s{'':>10}{EXTRACT_BAR_S:>9.1f}s")
     print(f"{'extract, every pair compared (5 % sampled)':<48}{pairs_s:>9.2f}s")
     print(f"{'brief, cold process':<48}{brief[0]:>8.0f}ms{brief[1]:>8.0f}ms{BRIEF_BAR_MS:>8.0f}ms")
     print(f"{'bare python, one SQLite query':<48}{bare[0]:>8.0f}ms{bare[1]:>8.0f}ms")
-    return 0 if extract_s <= EXTRACT_BAR_S and brief[0] <= BRIEF_BAR_MS else 1
+    return 0 if max(extract_s, again_s) <= EXTRACT_BAR_S and brief[0] <= BRIEF_BAR_MS else 1
 
 
 _BARE = (
@@ -112,10 +116,10 @@ def _findings(words: list[str], lessons: list[Lesson], count: int) -> list[Findi
     return [Finding(description=text, severity=Severity.WARNING) for text in (*known, *fresh)]
 
 
-def _extract(bank: Bank, findings: list[Finding]) -> float:
-    event = Event(run="bench", seq=1, kind=EventKind.VERDICT, findings=tuple(findings))
-    bank.capture(Episode(id="bench"), [event])
-    return _cpu(lambda: bank.reflections.extract("bench"))
+def _extract(bank: Bank, findings: list[Finding], run: str) -> float:
+    event = Event(run=run, seq=1, kind=EventKind.VERDICT, findings=tuple(findings))
+    bank.capture(Episode(id=run), [event])
+    return _cpu(lambda: bank.reflections.extract(run))
 
 
 def _all_pairs(lessons: list[Lesson], findings: list[Finding]) -> float:
@@ -139,7 +143,6 @@ def _cpu(work: Callable[[], object]) -> float:
 
 def _cold(command: list[str], folder: str, rounds: int) -> tuple[float, float]:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    environment["ARCHIVIST_HOME"] = str(Path(folder) / "home")
     spent = []
     for _ in range(rounds + 1):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

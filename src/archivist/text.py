@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from archivist.cold_start import lazy_pattern
+
+# The endings of a word's forms, and the length of what is compared.
+_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ed", "es", "er", "s")
+_STEM = 6
 
 # Sequences that steer a terminal go as a whole: without its beginning the rest would stand there as text.
 _STEERING = lazy_pattern(
@@ -185,3 +191,13 @@ def pluralize(number: int, noun: str) -> str:
     """Return `1 lesson` or `3 lessons`."""
     several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number} {noun if number == 1 else several}"
+
+
+@lru_cache(maxsize=4096)
+def stem_word(word: str) -> str:
+    """Return a word's beginning without its ending, so that the forms of a word are equal."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            word = word.removesuffix(ending)
+            break
+    return word[:3] + word[3:_STEM].rstrip("eiy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -86,3 +86,29 @@ def test_findings_are_the_failures_of_a_bank_of_reviews(archivist: Command, proj
         answer = bank.audits.audit_report(AuditPeriod(since=WHEN)).answer
     assert answer is not None
     assert answer.change.failures == 5
+
+
+@pytest.mark.req("F9")
+@pytest.mark.parametrize("period", [(), ("--days", "1")])
+def test_runs_of_the_single_steps_are_in_every_report(
+    archivist: Command, project: Path, period: tuple[str, ...]
+) -> None:
+    """The document's own commands, without run start and run finish."""
+    assert archivist("init").code == 0
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    nulls = {"description": "Missing null checks in API handlers", "severity": "bug"}
+    for number in range(8):
+        run, is_again = f"r{number}", number % 2 == 0
+        if number > 2:
+            assert archivist("inject", "general", "", "--audit", run).code == 0
+        lines = [{**line, "ts": now} for line in run_lines(run, *([nulls] if is_again else []))]
+        log = write_jsonl(project / f"{run}.jsonl", lines)
+        assert archivist("extract", str(log)).code == 0
+        assert archivist("decay", "--run", run).code == 0
+        assert archivist("audit-check", run).code == 0
+    told = json.loads(archivist("audit", "report", *period, "--json").out)
+    assert told["total"]["told"] == 5
+    assert (told["total"]["effectiveness"]["helpful"], told["total"]["effectiveness"]["ineffective"]) == (
+        3,
+        2,
+    )

@@ -118,6 +118,77 @@ def test_what_a_pull_brings_waits_and_is_never_told_as_ones_own(archivist: Comma
     assert claimed["description"] in archivist("inject", "writing", "story-sage").out
 
 
+@pytest.fixture
+def adopted(archivist: Command, project: Path) -> Path:
+    """Return the file of somebody who kept the document's lessons before there was a bank."""
+    path = project / FOLDER / "lessons.jsonl"
+    path.parent.mkdir(parents=True)
+    write_jsonl(path, DOCUMENT_LESSONS)
+    assert archivist("init").code == 0
+    said = archivist("config", "set", "files.cross_run", FOLDER)
+    assert f"archivist import --approve {FOLDER}/lessons.jsonl takes it with its counts" in said.err
+    assert _lines(path) == DOCUMENT_LESSONS
+    return path
+
+
+def _counts(path: Path) -> list[int]:
+    return [each["frequency"] for each in _lines(path)]
+
+
+@pytest.mark.req("F13", "N7")
+def test_a_file_that_was_kept_before_the_bank_is_copied_and_loses_no_count(
+    archivist: Command, adopted: Path
+) -> None:
+    original = adopted.read_bytes()
+    copy = adopted.with_name("lessons.jsonl.before-archivist")
+    said = archivist("list").err
+    assert copy.read_bytes() == original
+    assert f"archivist import --approve {FOLDER}/{copy.name}" in said
+    assert "counts of a file: m-001 2 claimed, 0 seen here; m-003 3 claimed, 0 seen here" in said
+    # What a run meets again, or a person approves, is counted from there; the claim stays a claim.
+    finding = {"description": DOCUMENT_LESSONS[0]["description"], "severity": "BUG"}
+    archivist("extract", str(write_jsonl(adopted.parents[2] / "r9.jsonl", run_lines("r9", finding))))
+    said = archivist("lessons", "approve", "m-003").err
+    assert "m-003 3 claimed, 1 seen here" in said
+    assert _counts(adopted) == [2, 1, 3, 1]
+    listed = archivist("list")
+    assert "m-001 2 claimed, 1 seen here; m-003 3 claimed, 1 seen here" in listed.err
+    assert "Timeline" not in archivist("inject", "writing").out
+    assert archivist("import", "--approve", str(copy)).code == 0
+    assert "claimed" not in archivist("list").err
+    assert _counts(adopted) == [2, 1, 3, 1]
+    assert "Timeline" in archivist("inject", "writing").out
+    assert copy.read_bytes() == original
+
+
+@pytest.mark.req("F13")
+def test_the_owner_of_a_file_keeps_its_counts_by_approving_it_first(
+    archivist: Command, adopted: Path
+) -> None:
+    assert archivist("import", "--approve", str(adopted)).code == 0
+    lessons = json.loads(archivist("list", "--json").out)["lessons"]
+    assert sorted((each["id"], each["frequency"]) for each in lessons) == [
+        ("m-001", 2),
+        ("m-002", 1),
+        ("m-003", 3),
+        ("m-004", 1),
+    ]
+    assert "Timeline" in archivist("inject", "writing").out
+
+
+@pytest.mark.req("F13")
+def test_edits_by_hand_that_are_not_taken_are_named(archivist: Command, kept: Path) -> None:
+    for text in ("One", "Two", "Three"):
+        archivist("lessons", "add", text)
+    path = kept / FOLDER / "lessons.jsonl"
+    one, _, three = _lines(path)
+    write_jsonl(path, [{**one, "frequency": 7}, three])
+    said = archivist("list").err
+    assert "edits by hand that were not taken: the count of m-001, the deletion of m-002" in said
+    assert _counts(path) == [1, 1, 1]
+    assert "by hand" not in archivist("list").err
+
+
 @pytest.mark.req("N7")
 def test_words_that_somebody_changed_in_a_file_wait_beside_the_lesson(archivist: Command, kept: Path) -> None:
     archivist("lessons", "add", "Never push to main")

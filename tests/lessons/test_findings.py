@@ -98,9 +98,11 @@ def test_what_mostly_one_role_finds_becomes_its_hint(project: Path, archivist: C
     extract("r4", _finding(), role="guardian")
     (lesson,) = _lessons(archivist, project)
     assert (lesson["type"], lesson["role"]) == ("archetype_hint", "guardian")
-    for role, is_told in (("guardian", True), ("sage", False)):
-        told = archivist("brief", "--domain", "general", "--role", role, cwd=project).out
-        assert (NULLS in told) is is_told
+    # Who finds it and whom it concerns are two things.
+    for role in ("guardian", "sage", "maker", ""):
+        for verb in ("brief --domain general --role", "inject general"):
+            told = archivist(*verb.split(), role, cwd=project).out
+            assert NULLS in told, (verb, role)
     # Another reviewer of the same run found it too: it is no longer one role's.
     lines = run_lines("r5", _finding())
     other = {**lines[1], "seq": 9, "data": {**lines[1]["data"], "archetype": "sage"}}
@@ -108,6 +110,44 @@ def test_what_mostly_one_role_finds_becomes_its_hint(project: Path, archivist: C
     assert archivist("extract", "r5.jsonl", cwd=project).code == 0
     (lesson,) = _lessons(archivist, project)
     assert (lesson["type"], lesson["role"], lesson["frequency"]) == ("pattern", "", 5)
+
+
+def _review_by_two(project: Path, archivist: Command, run: str, guardian: str, sage: str) -> None:
+    lines = run_lines(run, _finding(guardian))
+    other = {**lines[1]["data"], "archetype": "sage", "findings": [_finding(sage)]}
+    write_jsonl(project / f"{run}.jsonl", [*lines, {**lines[1], "seq": 9, "data": other}])
+    assert archivist("extract", f"{run}.jsonl", cwd=project).code == 0
+
+
+@pytest.mark.req("F4")
+def test_one_more_run_never_withdraws_a_lesson(project: Path, archivist: Command) -> None:
+    """Two roles review each run, and one of them keeps finding the same thing."""
+    assert archivist("init").code == 0
+    others = ("Titles repeat headings", "Voice drifts", "Comma splices", "Weak verbs")
+    for count, other in enumerate(others, 1):
+        _review_by_two(project, archivist, f"r{count}", NULLS, other)
+        for role in ("", "guardian", "sage", "maker"):
+            told = archivist("inject", "general", role, cwd=project).out
+            assert (NULLS in told) is (count > 1), (count, role)
+    lesson, *_ = _lessons(archivist, project)
+    assert (lesson["type"], lesson["role"]) == ("archetype_hint", "guardian")
+    # A person says whom it is for.
+    assert archivist("lessons", "edit", lesson["id"], "--role", "maker", cwd=project).code == 0
+    for role, is_told in (("maker", True), ("sage", False), ("", True)):
+        told = archivist("inject", "general", role, cwd=project).out
+        assert (NULLS in told) is is_told, role
+
+
+@pytest.mark.req("F2", "F4")
+def test_a_learnt_hint_is_told_to_its_role_first(project: Path, archivist: Command) -> None:
+    assert archivist("init").code == 0
+    titles = "Chapter titles repeat the previous heading"
+    for run in ("r1", "r2", "r3"):
+        _review_by_two(project, archivist, run, NULLS, titles)
+    assert {lesson["type"] for lesson in _lessons(archivist, project)} == {"archetype_hint"}
+    for role, first in (("guardian", NULLS), ("sage", titles)):
+        told = archivist("inject", "general", role, cwd=project).out.splitlines()
+        assert first in told[1]
 
 
 @pytest.mark.req("F2")
@@ -187,3 +227,55 @@ def test_a_bad_finding_is_named_and_its_verdict_is_read(archivist: Command, proj
     }
     assert "finding 2: description: missing" in done.err
     assert "finding 6" in done.err
+
+
+@pytest.mark.req("F3")
+@pytest.mark.parametrize("is_shorter", [False, True])
+@pytest.mark.parametrize("verb", ["extract", "run finish"])
+def test_another_log_under_a_known_run_id_is_named(
+    archivist: Command, project: Path, verb: str, is_shorter: bool
+) -> None:
+    archivist("init", cwd=project)
+    log = write_jsonl(project / "a.jsonl", run_lines("r1", _finding(), fixed=["Typos"]))
+    assert archivist(*verb.split(), str(log), cwd=project).code == 0
+    titles = "Chapter titles repeat the previous heading"
+    lines = run_lines("r1", _finding(titles), fixed=[] if is_shorter else ["Typos"])
+    done = archivist(*verb.split(), str(write_jsonl(project / "b.jsonl", lines)), cwd=project)
+    assert done.code == 7
+    said = "run r1: another log has this id, 1 finding of this one not read: give each run an id of its own"
+    assert f"b.jsonl: {said}" in done.err
+    # Its lesson still cites the finding that it was learnt from.
+    (lesson,) = _lessons(archivist, project)
+    assert lesson["summary"] == NULLS
+    assert NULLS in archivist("lessons", "list", "--json", cwd=project).out
+
+
+@pytest.mark.req("F3")
+def test_a_log_that_has_grown_is_read_on(archivist: Command, project: Path) -> None:
+    archivist("init", cwd=project)
+    titles = "Chapter titles repeat the previous heading"
+    log = project / "a.jsonl"
+    archivist("extract", str(write_jsonl(log, run_lines("r1", _finding())[:2])), cwd=project)
+    done = archivist(
+        "extract", str(write_jsonl(log, run_lines("r1", _finding(), _finding(titles)))), cwd=project
+    )
+    assert done.code == 0
+    assert [lesson["summary"] for lesson in _lessons(archivist, project)] == [NULLS, titles]
+
+
+@pytest.mark.req("F3")
+@pytest.mark.parametrize("severity", ["", "P1", "info", None])
+def test_a_repeat_counts_whatever_its_severity(
+    archivist: Command, project: Path, extract: Any, severity: str | None
+) -> None:
+    """The document asks for a warning of new lessons only."""
+    extract("r1", _finding())
+    titles = "Chapter titles repeat the previous heading"
+    again, new = ({"description": text, "severity": severity} for text in (NULLS, titles))
+    log = write_jsonl(project / "r2.jsonl", run_lines("r2", again, new))
+    done = archivist("extract", str(log), cwd=project)
+    (lesson,) = _lessons(archivist, project)
+    assert (lesson["frequency"], lesson["last_seen_run"]) == (2, "r2")
+    assert done.code == (7 if severity == "P1" else 0)
+    assert ("finding 1: severity: 'P1' is not one of bug, warning" in done.err) is (severity == "P1")
+    assert ("hint: 2 findings were left out" in done.err) is (severity == "P1")

@@ -105,23 +105,31 @@ class Audits(BankService):
         """
         with self._bank.reading() as reader:
             runs = _read_runs(reader, project)
-            began = {run: moment for run, moment, _ in runs}
-            conditions = [equals("lesson", lesson)] if lesson else []
-            if project or not period.is_all:
-                conditions.append(one_of("run", [run for run in began if period.holds(began[run])]))
-            judged = reader.select(Verdict, *conditions, order=("time",))
+            asked = [equals("lesson", lesson)] if lesson else []
+            judged = reader.select(Verdict, *asked, order=("time",))
+            of_project = [equals("project", project)] if project else []
+            # Every run that was judged counts, also one that was only extracted.
+            began = {
+                run: from_text(started or finished) if started or finished else None
+                for run, started, finished in reader.select_fields(
+                    Episode, ("id", "started", "finished"), *of_project
+                )
+            }
+            judged = [replace(each, time=began.get(each.run) or each.time) for each in judged]
+            judged = [each for each in judged if period.holds(each.time)]
+            if project:
+                judged = [each for each in judged if each.run in began]
             if not project and not lesson:
                 # Lessons of other repositories than the caller's are not named.
                 others = other_projects(reader, self._bank.folder, self._bank.root)
                 known = reader.records("lesson", sorted({each.lesson for each in judged})) if others else {}
                 strange = {name for name, each in known.items() if each.repo in others}
                 judged = [each for each in judged if each.lesson not in strange]
-            verdicts = [replace(each, time=began.get(each.run, each.time)) for each in judged]
-            names = self._bank.lessons.lesson_names({verdict.lesson for verdict in verdicts})
+            names = self._bank.lessons.lesson_names({verdict.lesson for verdict in judged})
             has_briefs = bool(reader.select_fields(Brief, ("id",), limit=1))
             first = () if has_briefs else reader.entries(after=0, limit=1)
-        report = build_report(verdicts, names, _holdout_share(self._bank))
-        told_at = (each.time for each in verdicts if each.following is not Following.WITHHELD)
+        report = build_report(judged, names, _holdout_share(self._bank))
+        told_at = (each.time for each in judged if each.following is not Following.WITHHELD)
         compared = AuditPeriod(since=min(told_at, default=None)) if period.is_all else period
         earlier = compared.before or AuditPeriod(until=compared.since)
         change = compare_failures(
@@ -240,18 +248,20 @@ def _read_runs(reader: Reader, project: str) -> list[tuple[str, datetime, int]]:
         whole = [equals("parent", ""), equals("action", None), is_own]
         whole += [equals("project", project)] if project else []
         rows = reader.select_fields(Episode, fields, *whole, order=("-finished", "-id"), limit=_MOST_RUNS)
-        found = []
-        for run, started, finished, extra in reversed(rows):
-            count = count_failures(json.loads(extra).get(NOTES))
-            if (started or finished) and count is not None:
-                found.append((run, from_text(started or finished), count))
-        if found and not any(count for _, _, count in found):
+        timed = [
+            (run, from_text(started or finished), count_failures(json.loads(extra).get(NOTES)))
+            for run, started, finished, extra in reversed(rows)
+            if started or finished
+        ]
+        found = [(run, moment, count) for run, moment, count in timed if count is not None]
+        if not any(count for _, _, count in found):
             # A bank of reviews alone knows no calls: what its reviewers found are the failures.
             reviews = reader.select(Event, equals("kind", EventKind.VERDICT))
             findings = Counter({event.run: 0 for event in reviews})
             for event in reviews:
                 findings[event.run] += len(event.findings)
-            found = [(run, moment, findings[run]) for run, moment, _ in found]
+            known = {run for run, *_ in found} | findings.keys()
+            found = [(run, moment, findings[run]) for run, moment, _ in timed if run in known]
         return sorted(found, key=lambda each: each[1])
 
     return reader.get_cached(("own runs", project), read, kinds=frozenset(("episode", "event")))
@@ -279,8 +289,11 @@ def _similar_fixes(reader: Reader, findings: Sequence[Finding]) -> list[Event]:
         documents = reader.indexed_documents(places).values()
         similar |= reader.records("event", [document.record for document in documents])
     provenances = reader.run_provenances(fix.run for fix in similar.values())
-    own = (fix for fix in similar.values() if fix.run in provenances and provenances[fix.run].is_own)
-    return sorted(own, key=lambda fix: (fix.time is not None, fix.time), reverse=True)
+    own = [fix for fix in similar.values() if fix.run in provenances and provenances[fix.run].is_own]
+    # Of fixes of the same time that is the latest whose run came last.
+    came = {run: origin.seq for run in {fix.run for fix in own} if (origin := reader.run_origin(run))}
+    own.sort(key=lambda fix: (fix.time is not None, fix.time, came.get(fix.run, 0), fix.seq), reverse=True)
+    return own
 
 
 def _judge(

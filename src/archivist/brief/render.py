@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from archivist.brief.select import BriefedLesson, BriefFormat, says_remedy
 from archivist.brief.works import LATEST_RUNS, NO_HABITS, Habits
 from archivist.cold_start import lazy_pattern
+from archivist.records.lesson import MET_HERE
 from archivist.records.words import Provenance, Status
 
 if TYPE_CHECKING:
@@ -93,8 +94,9 @@ def explain_habits(habits: Habits) -> list[str]:
 
 
 def source_marks(lesson: Lesson) -> list[str]:
-    """Return the mark of a lesson that is not from the user's own runs or words."""
-    return [] if lesson.provenance.is_own else [f"{lesson.provenance.label}, approved"]
+    """Return the mark of a lesson that is not from the user's own runs or words, and that none has met."""
+    is_own = lesson.provenance.is_own or bool(lesson.extra.get(MET_HERE))
+    return [] if is_own else [f"{lesson.provenance.label}, approved"]
 
 
 def _known_issue(each: BriefedLesson) -> str:

@@ -212,6 +212,26 @@ def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
     return [each for each in offered if each.name not in dropped]
 
 
+def order_issues(issues: Iterable[BriefedLesson], role: str) -> list[BriefedLesson]:
+    """Return known issues, the most frequent first; what two domains say alike is told once.
+
+    Of those as frequent as each other the bank's own come first, then those of the asking role.
+    """
+    ordered = sorted(
+        issues,
+        key=lambda each: (
+            -each.lesson.frequency,
+            not each.is_own,
+            bool(role) and each.lesson.role != role,
+            each.lesson.number,
+        ),
+    )
+    firsts: dict[str, BriefedLesson] = {}
+    for each in ordered:
+        firsts.setdefault(each.lesson.summary.casefold(), each)
+    return list(firsts.values())
+
+
 def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     """Leave out what a lesson advises or says to fail, and commands that every run finds without being told.
 

@@ -24,6 +24,7 @@ from archivist.brief.select import (
     drop_contradicted,
     is_of_person,
     leave_told,
+    order_issues,
     rules_for,
 )
 from archivist.brief.works import NO_HABITS, Habits, find_habits
@@ -284,7 +285,8 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
         return "waits for approval"
     from archivist.reading.tool_names import find_matching_tools
 
-    fits = [getattr(lesson, name) in (word, "") for name, word in _asked_facets(request).items()]
+    facets = _asked_facets(request._replace(role="") if lesson.is_learnt_hint else request)
+    fits = [getattr(lesson, name) in (word, "") for name, word in facets.items()]
     fits.append(not request.tool or not lesson.tool or bool(find_matching_tools(request.tool, [lesson.tool])))
     fits.append(not request.domain or lesson.domain in (request.domain, GENERAL))
     if not all(fits) or (request.tags and lesson.tags and not {*request.tags} & {*lesson.tags}):
@@ -376,7 +378,7 @@ def _select_known_issues(
                 *conditions,
                 *([any_of(fitting, often)] if fitting else ()),
                 order=("-frequency", "number"),
-                limit=rules.max_lessons,
+                limit=2 * rules.max_lessons,
             )
             timeouts = _find_timeouts(reader, (project, ""), request.provider)
         offered += [
@@ -385,7 +387,7 @@ def _select_known_issues(
             if not _is_of_others(lesson, timeouts, request.provider)
         ]
     live, stale = _drop_stale(bank, drop_contradicted(offered))
-    live.sort(key=lambda each: (-each.lesson.frequency, not each.is_own, each.lesson.number))
+    live = order_issues(live, request.role)
     chosen = live[: rules.max_lessons]
     if request.budget_tokens is not None:
         fitting_lessons: list[BriefedLesson] = []
@@ -414,10 +416,15 @@ def _join_lessons(own: list[BriefedLesson], others: list[BriefedLesson]) -> list
 def _audience_conditions(reader: Reader, audience: BriefRequest) -> list[Condition]:
     """Return the conditions that keep what is for this role, provider and tool, and what is for none.
 
-    A lesson with tags must have one of those asked for.
+    A lesson with tags must have one of those asked for. The role of a learnt hint says who finds it, and the
+    others make the mistake.
     """
-    wanted = _asked_facets(audience).items()
-    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in wanted]
+    facets = _asked_facets(audience)
+    conditions: list[Condition] = [one_of(field, (word, "")) for field, word in facets.items()]
+    if "role" in facets:
+        of_reviews = one_of("provenance", (Provenance.REVIEWED, Provenance.SHARED))
+        is_learnt = (equals("type", LessonType.ARCHETYPE_HINT), of_reviews)
+        conditions[0] = any_of((conditions[0],), is_learnt)
     if audience.tool:
         from archivist.reading.tool_names import find_matching_tools
 

@@ -16,14 +16,16 @@ from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, UNREAD, EpisodeStatus
 from archivist.records.words import NOTES, PART
 from archivist.service import require_name
+from archivist.store.filters import equals, one_of
+from archivist.text import pluralize
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from archivist.bank import Bank
     from archivist.capture.json_stream import SkippedRecord
-    from archivist.records import Event
-    from archivist.store.protocol import Writer
+    from archivist.records import Event, Finding
+    from archivist.store.protocol import Reader, Writer
 
     LogItem: TypeAlias = Event | Episode | SkippedRecord
 
@@ -34,6 +36,8 @@ _BATCH_EVENTS = 2_000
 _MOST_HELD = 50_000
 # A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
 _MAX_REASONS = 20
+# Why a line is no event.
+NO_TYPE = "type: missing"
 
 
 class CaptureResult(NamedTuple):
@@ -57,6 +61,11 @@ class CaptureResult(NamedTuple):
     strays: tuple[str, ...] = ()
     shorter: tuple[str, ...] = ()
     is_cut: bool = False
+
+    @property
+    def is_without_events(self) -> bool:
+        """Say whether its lines are JSON objects, but none is an event."""
+        return bool(self.reasons) and all(each.endswith(NO_TYPE) for each in self.reasons)
 
 
 class CaptureOverrides(NamedTuple):
@@ -91,6 +100,10 @@ class Intake:
         self._stored: dict[str, int] = {}
         self._told: Counter[str] = Counter()
         self._held: dict[str, list[Event]] = {}
+        # By run: the findings that the bank holds of it, by event.
+        self._reviewed: dict[str, dict[str, tuple[Finding, ...]]] = {}
+        # By run: how many findings of another log under its id were left out.
+        self._left_findings: Counter[str] = Counter()
         self._decided: dict[str, EpisodeStatus] = {}
         self._cleaner = Cleaner()
         self._events: list[Event] = []
@@ -170,6 +183,7 @@ class Intake:
                     is_less = end < known_end
                 if is_less and known is not None:
                     found.add(run)
+                    self._without_other_findings(reader, run, events)
                 else:
                     self._events += events
         return found
@@ -199,6 +213,9 @@ class Intake:
                 )
         with self._bank.transaction() as writer:
             self._write_events()
+            for run, count in self._left_findings.items():
+                left = f"another log has this id, {pluralize(count, 'finding')} of this one not read"
+                self._reasons[f"run {run}: {left}: give each run an id of its own"] += 1
             for episode in (*self._episodes, *parts):
                 require_name(episode.id, "run")
                 if self._count and episode.id not in self._runs_with_events:
@@ -252,8 +269,31 @@ class Intake:
                 if run not in self._runs_with_events:
                     self._claim(writer, run)
                 self._runs_with_events.add(run)
-                self._changed += writer.put_events(run, events, self._verb)
+                readable = self._without_other_findings(writer, run, events)
+                self._changed += writer.put_events(run, readable, self._verb)
         self._events.clear()
+
+    def _without_other_findings(self, reader: Reader, run: str, events: list[Event]) -> list[Event]:
+        """Leave out events that a log of another run under the same id would put in the place of reviews.
+
+        Lessons cite the findings that were there. A log that has grown tells them again, or more.
+        """
+        if not self._is_log:
+            return events
+        if run not in self._reviewed:
+            from archivist.records import Event, EventKind
+
+            of_reviews = one_of("kind", (EventKind.VERDICT, EventKind.FIX))
+            stored = reader.select(Event, equals("run", run), of_reviews)
+            self._reviewed[run] = {event.id: event.findings for event in stored}
+        reviewed, kept = self._reviewed[run], []
+        for event in events:
+            before = reviewed.get(event.id, ())
+            if event.findings[: len(before)] == before:
+                kept.append(event)
+                continue
+            self._left_findings[run] += len(event.findings)
+        return kept
 
     def _assign_part(self, event: Event) -> Event:
         """Move an event of another repository to the part of its run that is filed under that project."""

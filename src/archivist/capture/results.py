@@ -40,9 +40,13 @@ class FinishResult:
 
 @dataclass(frozen=True, slots=True)
 class ExtractResult:
-    """What review findings taught: new lessons, lessons met again, and findings below the threshold."""
+    """What review findings taught: new lessons, lessons met again, and findings below the threshold.
+
+    `strays` are the files without events.
+    """
 
     created: tuple[Lesson, ...] = ()
     updated: tuple[Lesson, ...] = ()
     slight: int = 0
     skipped: tuple[str, ...] = ()
+    strays: tuple[str, ...] = ()

@@ -236,11 +236,17 @@ class Runs(BankService):
             if session := self._known_session(path, overrides.run, format_name, fallback):
                 known = overrides._replace(run=session)
             done = self._take_file(path, known, format_name, fallback=fallback, numbers=numbers)
+            if len(sources) > 1 and done.skipped and not done.episodes and done.is_without_events:
+                # A pattern of names also finds what lists the runs.
+                done = CaptureResult(strays=(f"{path} holds no events of a run: left out",))
             same = f"run {overrides.run} is the session {session}, which the bank knows: it counts once"
             taken.append(done._replace(strays=(*done.strays, same)) if session else done)
             if session:
                 self._join_run(overrides.run, session, global_bank)
-        episodes = {episode.id: episode for each in taken for episode in each.episodes}
+        # A format names the run that began a log last; of reviews, the last run in a log is the latest.
+        is_review = format_name == _FALLBACK_FORMAT
+        listed = (reversed(each.episodes) if is_review else each.episodes for each in taken)
+        episodes = {episode.id: episode for some in listed for episode in some}
         skipped = (f"{each.file}: {reason}".removeprefix(": ") for each in taken for reason in each.reasons)
         return episodes, tuple(dict.fromkeys(skipped)), tuple(line for each in taken for line in each.strays)
 
@@ -538,13 +544,14 @@ class Runs(BankService):
         from archivist.capture.results import ExtractResult
 
         overrides = CaptureOverrides(run=run)
-        episodes, skipped, _ = self._take_sources(paths, overrides, "archeflow", is_strict)
+        episodes, skipped, strays = self._take_sources(paths, overrides, _FALLBACK_FORMAT, is_strict)
         learnt = [self._bank.reflections.extract(name, domain=domain) for name in episodes]
         return ExtractResult(
             created=tuple(lesson for each in learnt for lesson in each.created),
             updated=tuple(lesson for each in learnt for lesson in each.updated),
             slight=sum(each.slight for each in learnt),
             skipped=skipped,
+            strays=strays,
         )
 
 

@@ -54,6 +54,8 @@ EVENTS = "events.jsonl"
 ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
 EXPORTED = (*ALWAYS, STREAM, *(shape.file for shape in shapes.SHAPES))
 ARCHIVE_NAMES = (ARCHIVE, "archive.jsonl")
+# How the copy of a file is called that somebody kept before the bank did.
+ORIGINAL = ".before-archivist"
 # Only an event of a run has all of these keys.
 _EVENT_SIGNS = frozenset(("run", "seq", "kind"))
 # Only an entry of the stream has all of these keys.
@@ -204,6 +206,9 @@ def export_lines(
     for lesson in lessons:
         line = write(lesson, tallies.get(lesson.id, Tally()), numbers.count_unseen(lesson))
         lines[ARCHIVE if lesson.status.is_retired else LESSONS].append(line)
+    # As they were archived: the documents append.
+    archived = {lesson.short_id: (lesson.edited, lesson.number) for lesson in lessons}
+    lines[ARCHIVE].sort(key=lambda line: archived[str(line.get("shortId") or line["id"])])
     short_ids = {lesson.id: lesson.short_id for lesson in lessons}
     lines[EPISODES] = [shapes.to_episode_line(episode) for episode in reader.select(Episode, order=("id",))]
     audit: list[Brief | Verdict] = [*reader.select(Brief, order=("time", "id"))]
@@ -215,6 +220,20 @@ def export_lines(
             shapes.to_line(record) for record in reader.select(record_type(shape.name), order=("id",))
         ]
     return lines
+
+
+def untaken_edits(written: Iterable[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return which counts of lessons were changed, and which lines deleted, since they were written."""
+    lines = {line.get("id") or line.get("shortId"): line for line in found}
+    names = ((line.get("shortId") or line["id"], line) for line in written)
+    left = []
+    for name, line in names:
+        present = lines.get(line["id"])
+        if present is None:
+            left.append(f"the deletion of {name}")
+        elif present.get("frequency") != line["frequency"]:
+            left.append(f"the count of {name}")
+    return left
 
 
 def audit_line(record: Brief | Verdict, short_ids: Mapping[str, str]) -> dict[str, object]:

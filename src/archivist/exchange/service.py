@@ -115,7 +115,8 @@ class Exchange(BankService):
             require_voucher(self._bank, Layer.BANK, "import")
         batch = files.ImportBatch()
         for path in paths:
-            is_archive = path.name.removesuffix(".gz") in files.ARCHIVE_NAMES
+            name = path.name.removesuffix(".gz").removesuffix(files.ORIGINAL)
+            is_archive = name in files.ARCHIVE_NAMES
             for line in read_lines(path):
                 batch.add_line(line, is_archive=is_archive)
         if is_strict and batch.problems:

@@ -21,9 +21,17 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate, Sighting, clean_candidate, lesson_fields
 from archivist.lessons.contradiction import wish_likeness
 from archivist.lessons.quarantine import is_quarantined, lesson_suspicion
-from archivist.lessons.standing import is_confirmed, lesson_text, merge_evidence, merge_sets, merge_versions
+from archivist.lessons.standing import (
+    is_confirmed,
+    lesson_text,
+    merge_evidence,
+    merge_sets,
+    merge_versions,
+    note_claim,
+)
 from archivist.reading.failures import have_different_subjects
 from archivist.records import Evidence, Lesson, LessonType, Provenance, Source, Status
+from archivist.records.lesson import CLAIMED, MET_HERE
 from archivist.records.words import MODEL_ORIGIN
 
 SUMMARY_WEIGHT = 0.6
@@ -177,9 +185,12 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
     unseen_from = sighting.run_count - candidate.runs_since
     words_from = sighting.words_from
     if candidate.record is not None:
+        noted = candidate.record.extra.items()
+        extra = {name: value for name, value in noted if name not in (CLAIMED, MET_HERE)}
         draft = replace(
             candidate.record,
             **said,
+            extra=extra,
             unseen_from=unseen_from,
             provenance=words_from,
             accepted=sighting.is_accepted,
@@ -208,10 +219,13 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
 def adopt_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Return a lesson that others brought and that the user or an own run has now met: in the words of those.
 
-    What others wrote beside those words, and the runs that they claim, are not believed.
+    What others wrote beside those words, and the runs that they claim, are not believed; how many they
+    claim is noted.
     """
     draft = draft_lesson(candidate, sighting)
-    return replace(draft, id=known.id, number=known.number, created=min(known.created, draft.created))
+    extra = {**draft.extra, **note_claim(known)}
+    created = min(known.created, draft.created)
+    return replace(draft, id=known.id, number=known.number, created=created, extra=extra)
 
 
 def refine_lesson(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson | None:
@@ -282,8 +296,10 @@ def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) ->
     if lesson.status.is_retired or {sighting.run, sighting.counted} & set(lesson.runs):
         return lesson
     seen = sighting.seen or sighting.now
+    is_met_here = sighting.is_counted and not lesson.provenance.is_own
     return replace(
         lesson,
+        extra={**lesson.extra, MET_HERE: True} if is_met_here else lesson.extra,
         runs=merge_sets(lesson.runs, (sighting.counted,)),
         evidence=merge_evidence(lesson.evidence, _sighting_evidence(candidate, sighting)),
         last_seen_run=sighting.run,

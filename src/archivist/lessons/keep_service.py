@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb, is_hidden_from, may, may_change
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 _LIVE = (Status.ACTIVE, Status.CANDIDATE, Status.QUARANTINED)
 # How many of the best text matches a suggestion is compared with; a twin shares most of its words.
 _COMPARED = 20
+# Written in .1 s of CPU. On a machine of two cores with a load of ten, 200 made others wait for 2.5 s.
+_KEPT_TOGETHER = 100
 # Words without which a statement says the same. Code is compared as it stands: `-x` is not `x`.
 _FILLERS = frozenset(("a", "an", "the", "please"))
 _WORD = lazy_pattern(r"`[^`]*+`|\w++(?:['/.@-]\w++)*+|[^\w\s.!?,;:…\"“”()]")
@@ -63,11 +66,39 @@ def _plain_words(text: str) -> list[str]:
     return [word for word in _WORD.findall(text.casefold()) if word not in _FILLERS]
 
 
-class LessonGate:
-    """Keep the candidates of one sighting, in one transaction.
+def keep_in_batches(
+    bank: Bank, candidates: Iterable[Candidate], sighting: Sighting, *, max_created: int | None
+) -> list[KeptLesson]:
+    """Keep the candidates of one sighting in order; those beyond `max_created` new ones are dropped.
 
-    What they are compared with is read once: 1,000 findings against 10,000 lessons take about a second
-    (bench/lessons.py), nearly all of it for writing.
+    Each batch is a transaction of its own: other commands wait for one batch, not for a run's ten thousand
+    findings. What a killed process left out, the next reading of the same run finds.
+    """
+    kept: list[KeptLesson] = []
+    created, written_until, is_done = 0, -1, False
+    gate: LessonGate | None = None
+    # Read one by one: a candidate may depend on those that are kept before it.
+    remaining = iter(candidates)
+    while not is_done:
+        with bank.transaction() as writer:
+            if gate is None or writer.last_entry() != written_until:
+                # Another process has written since.
+                gate = LessonGate(bank, writer, sighting)
+            gate.write_by(writer)
+            until = len(kept) + _KEPT_TOGETHER
+            for candidate in islice(remaining, _KEPT_TOGETHER):
+                kept.append(gate.keep(candidate, may_create=max_created is None or created < max_created))
+                created += kept[-1].is_new
+            is_done = len(kept) < until
+            written_until = writer.last_entry()
+    return kept
+
+
+class LessonGate:
+    """Keep the candidates of one sighting.
+
+    What they are compared with is read once: 1,000 findings, new or met again, take about a second
+    (bench/lessons.py), nearly all of it for writing, and 10,000 that are met again take eleven.
     """
 
     def __init__(self, bank: Bank, writer: Writer, sighting: Sighting) -> None:
@@ -87,6 +118,12 @@ class LessonGate:
         self._verb, self._find_twin, self._meet_twin = ways[sighting.provenance]
         if sighting.provenance is Provenance.TYPED and sighting.words_from is Provenance.SUGGESTED:
             self._meet_twin = gate.meet_suggested
+        # The reviews that lessons cite: each holds many findings.
+        self._reviews: dict[str, Event] = {}
+
+    def write_by(self, writer: Writer) -> None:
+        """Go on in another transaction, before which nobody else has written."""
+        self._writer = writer
 
     def keep(self, candidate: Candidate, *, may_create: bool = True) -> KeptLesson:
         """Store what a candidate says as a new lesson or as one more sighting of a known one.
@@ -271,14 +308,17 @@ class LessonGate:
         met = gate.meet_reviewed(known, candidate, sighting)
         if met == known:
             return known
-        finders = {(run, finding.found_by) for run, finding in cited_findings(self._writer, met)}
-        roles = {role for _, role in finders} | self._reviewers(sighting.run)
+        cited = cited_findings(self._writer, met, self._reviews)
+        finders = {(run, finding.found_by) for run, finding in cited}
+        roles = {role for _, role in finders} | self._reviewers
         # Where one role reviews alone, nothing shows that others would not have found it.
         found_by = [role for _, role in finders] if len(roles - {""}) > 1 else []
         return gate.learn_role(met, found_by, now=sighting.now)
 
-    def _reviewers(self, run: str) -> set[str]:
-        reviews = self._writer.select(Event, equals("run", run), equals("kind", EventKind.VERDICT))
+    @cached_property
+    def _reviewers(self) -> set[str]:
+        of_run = equals("run", self._sighting.run)
+        reviews = self._writer.select(Event, of_run, equals("kind", EventKind.VERDICT))
         return {finding.found_by or event.role for event in reviews for finding in event.findings}
 
     def _find_by_key_or_likeness(self, candidate: Candidate) -> Lesson | None:

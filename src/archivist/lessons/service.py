@@ -58,6 +58,7 @@ from archivist.lessons.standing import (
     merge_sets,
     named_replacements,
     needs_version,
+    note_claim,
     superseded_ids,
     unite_twins,
     with_status,
@@ -142,19 +143,11 @@ class Lessons(BankService):
         unites the evidence and decides the status.
         """
         # Comparing lessons needs rapidfuzz, which reading and editing them do not.
-        from archivist.lessons.keep_service import LessonGate
+        from archivist.lessons.keep_service import keep_in_batches
 
         if sighting.provenance not in (Provenance.SUGGESTED, Provenance.REVIEWED):
             self.require(Layer.LESSONS, Verb.DECIDE)
-        sighting = Cleaner().clean(sighting)
-        kept: list[KeptLesson] = []
-        created = 0
-        with self._bank.transaction() as writer:
-            gate = LessonGate(self._bank, writer, sighting)
-            for candidate in candidates:
-                kept.append(gate.keep(candidate, may_create=max_created is None or created < max_created))
-                created += kept[-1].is_new
-        return kept
+        return keep_in_batches(self._bank, candidates, Cleaner().clean(sighting), max_created=max_created)
 
     @writes(Layer.LESSONS)
     def add(
@@ -554,6 +547,9 @@ class Lessons(BankService):
             lesson = find_lesson(writer, name)
             if values.get("repo", "") not in ("", lesson.repo) and bank.actor.kind is not ActorKind.AGENT:
                 values["repo"] = self._file_under(writer, values["repo"])
+            if "role" in values and lesson.is_learnt_hint:
+                # A learnt role says who finds it, a stated one whom it is for.
+                values.setdefault("type", LessonType.PATTERN)
             changed = replace(lesson, **values)
             if changed == lesson:
                 return lesson
@@ -616,7 +612,7 @@ class Lessons(BankService):
             others = [other for other in named if other is not None and not other.status.is_retired]
             stay = [other.id for other in others if is_of_person(other)]
             extra = {name: value for name, value in lesson.extra.items() if name != SUPERSEDES}
-            extra |= {SUPERSEDES: stay} if stay else {}
+            extra |= note_claim(lesson) | ({SUPERSEDES: stay} if stay else {})
             runs = lesson.runs[:1] if lesson.is_waiting else lesson.runs
             approved = self._settle(replace(lesson, confirmed=True, extra=extra, runs=runs))
             writer.put(approved, "approve")
@@ -710,8 +706,7 @@ class Lessons(BankService):
         runs an agent could retire any lesson.
         """
         require_name(run, "run")
-        rules = self._bank.config.decay
-        run = clean_name(run)
+        rules, run = self._bank.config.decay, clean_name(run)
         faded, archived = list[Lesson](), list[Lesson]()
         archivist_bank = self._bank.acting_as(ARCHIVIST)
         with self._bank.transaction() as writer, archivist_bank.transaction() as archivist:

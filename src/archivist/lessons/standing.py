@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
 from archivist.lessons.quarantine import is_quarantined
-from archivist.records import ActorKind, Evidence, Finding, Lesson, LessonType, Provenance, Source, Status
-from archivist.records.lesson import SHORT_ID
+from archivist.records import (
+    ActorKind,
+    Event,
+    Evidence,
+    Finding,
+    Lesson,
+    LessonType,
+    Provenance,
+    Source,
+    Status,
+)
+from archivist.records.lesson import CLAIMED, SHORT_ID
 from archivist.records.plain import canonical_json, digest_of, field_names, to_plain
 from archivist.records.words import MODEL_ORIGIN
 from archivist.service import complete_id
@@ -61,14 +71,20 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     return lesson
 
 
-def cited_findings(reader: Reader, lesson: Lesson) -> list[tuple[str, Finding]]:
-    """Return the findings that a lesson cites by their event and index, each with its run."""
+def cited_findings(
+    reader: Reader, lesson: Lesson, known: dict[str, Event] | None = None
+) -> list[tuple[str, Finding]]:
+    """Return the findings that a lesson cites by their event and index, each with its run.
+
+    `known` keeps the events that were read: many lessons cite one review.
+    """
     cited = [
         (event, int(at))
         for event, _, at in (name.rpartition(".") for name in lesson.evidence.events)
         if at.isdecimal()
     ]
-    events = reader.records("event", [event for event, _ in cited])
+    events = {} if known is None else known
+    events |= reader.records("event", [event for event, _ in cited if event not in events])
     return [
         (events[event].run, events[event].findings[at])
         for event, at in cited
@@ -117,6 +133,11 @@ def needs_version(lesson: Lesson) -> bool:
     Otherwise an agent could change its words after a person has read them.
     """
     return lesson.status is Status.QUARANTINED or is_reworded(lesson)
+
+
+def note_claim(lesson: Lesson) -> dict[str, object]:
+    """Return what a lesson of a file keeps of its claimed count once it is met or approved here."""
+    return {CLAIMED: lesson.claimed_frequency} if lesson.claimed_frequency > 1 else {}
 
 
 def is_reworded(lesson: Lesson) -> bool:

@@ -10,6 +10,11 @@ finding of two words into every long lesson that contains one of them. A wrong m
 a missed one only leaves one candidate too many; hence the second share. Tags count as matching words of the
 lesson, but not in its size.
 
+A reviewer who meets a long lesson again says it in fewer words, and they are too few of it. Such a finding
+is the lesson again when the lesson holds all of its words, of six and more 80 %: whatever else is found at
+the same place brings a word of its own. Here the forms of a word are equal, and the words by which anything
+is said to be missing or wrong do not count.
+
 The category of a finding is part of the match: under another category only nearly the same words, 80 % of
 both, are the same finding. Reviewers seldom agree on categories, so that nothing but the words would do.
 """
@@ -17,13 +22,26 @@ both, are the same finding. Reviewers seldom agree on categories, so that nothin
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import reduce
 from math import ceil
+from operator import or_
 from typing import Any, NamedTuple
+
+from archivist.text import stem_word
 
 # The share of the words that two texts of different categories must have in common.
 _SAME_WORDS = 0.8
 # The documented rule drops words below three characters.
 _WORD = re.compile(r"[^\W_]{3,}")
+
+# A finding that a lesson contains has at least so many words; with many words one may be another.
+_LEAST_CONTAINED = 3
+_MANY_WORDS = 6
+# Words by which a finding says of anything that it is missing or wrong.
+_SUBJECTLESS = frozenset([
+    "absent", "incorrect", "invalid", "lack", "lacking", "lacks", "miss", "misses", "missing", "need",
+    "needs", "never", "none", "show", "shown", "shows", "use", "used", "uses", "using", "wrong",
+])  # fmt: skip
 
 # The row of the lessons that have a category; no category has this name.
 _ANY = ""
@@ -60,6 +78,12 @@ def keywords(text: str) -> frozenset[str]:
     return words - STOP_WORDS or words
 
 
+def says_nothing(text: str) -> bool:
+    """Say whether a text has no words but stop words."""
+    words = frozenset(_WORD.findall(text.lower()))
+    return bool(words) and words <= STOP_WORDS
+
+
 def is_other_category(category: str, known: Iterable[str]) -> bool:
     """Say whether a finding's category is none of those that are known, where both are given."""
     names = {name.strip().casefold() for name in known} - {""}
@@ -77,8 +101,24 @@ def matches(
     """Say whether a finding repeats a lesson, by the rule above."""
     if is_other_category:
         return len(finding & lesson) >= _SAME_WORDS * max(len(finding), len(lesson))
-    common = len(finding & (lesson | tags))
-    return bool(common) and common >= max(overlap.of_finding * len(finding), overlap.of_lesson * len(lesson))
+    held = lesson | tags
+    common = len(finding & held)
+    if common and common >= max(overlap.of_finding * len(finding), overlap.of_lesson * len(lesson)):
+        return True
+    stems = _subject_stems(finding)
+    return len(stems & set(map(stem_word, held))) >= _least_contained(len(stems))
+
+
+def _subject_stems(words: frozenset[str]) -> frozenset[str]:
+    """Return what a finding is about, each word without its ending."""
+    return frozenset(map(stem_word, words - _SUBJECTLESS))
+
+
+def _least_contained(count: int) -> int:
+    """Return how many of a finding's words a lesson must hold to contain it."""
+    if count < _LEAST_CONTAINED:
+        return _LEAST_CONTAINED
+    return count if count < _MANY_WORDS else ceil(_SAME_WORDS * count)
 
 
 class KeywordIndex:
@@ -92,6 +132,8 @@ class KeywordIndex:
         self._overlap = overlap
         self._keys: list[str] = []
         self._by_word = _BitRows()
+        # By stem the words that have it.
+        self._forms: defaultdict[str, set[str]] = defaultdict(set)
         self._by_size = _BitRows()
         self._by_category = _BitRows()
 
@@ -111,6 +153,8 @@ class KeywordIndex:
             words |= keywords(tag)
         places = self._by_word.places
         for word in words:
+            if word not in places:
+                self._forms[stem_word(word)].add(word)
             places[word].append(place)
 
     def find(self, text: str, category: str = "") -> Match | None:
@@ -123,10 +167,7 @@ class KeywordIndex:
         sums = _column_sums([self._by_word.row(word) for word in wanted])
         least = max(1, ceil(self._overlap.of_finding * len(wanted)))
         for common in range(min(len(wanted), (1 << len(sums)) - 1), least - 1, -1):
-            # The columns whose sum is `common`.
-            holders = (1 << len(self._keys)) - 1
-            for place, digit in enumerate(sums):
-                holders &= digit if common >> place & 1 else ~digit
+            holders = _columns_with(sums, common, len(self._keys))
             if not holders:
                 continue
             for size in sorted(self._by_size.places):
@@ -137,6 +178,20 @@ class KeywordIndex:
                     found &= ~others
                 if found:
                     return Match(self._keys[(found & -found).bit_length() - 1], common / len(wanted))
+        return self._find_containing(wanted, others)
+
+    def _find_containing(self, wanted: frozenset[str], others: int) -> Match | None:
+        """Return the shortest lesson that contains a finding in fewer words, or None."""
+        stems = _subject_stems(wanted)
+        least = _least_contained(len(stems))
+        forms = (self._forms.get(stem, ()) for stem in stems)
+        rows = [reduce(or_, map(self._by_word.row, words), 0) for words in forms]
+        sums = _column_sums(rows)
+        for common in range(min(len(stems), (1 << len(sums)) - 1), least - 1, -1):
+            found = _columns_with(sums, common, len(self._keys)) & ~others
+            for size in sorted(self._by_size.places) if found else ():
+                if shortest := found & self._by_size.row(size):
+                    return Match(self._keys[(shortest & -shortest).bit_length() - 1], common / len(stems))
         return None
 
 
@@ -159,6 +214,14 @@ class _BitRows:
             row |= int.from_bytes(fresh, "little")
             self._rows[name] = row, len(places)
         return row
+
+
+def _columns_with(sums: list[int], wanted: int, count: int) -> int:
+    """Return the columns, of so many, whose sum is the wanted one."""
+    columns = (1 << count) - 1
+    for place, digit in enumerate(sums):
+        columns &= digit if wanted >> place & 1 else ~digit
+    return columns
 
 
 def _column_sums(rows: Iterable[int]) -> list[int]:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.recall.lexical import SILENT
+from archivist.text import stem_word
 
 _MOST_SENTENCES = 8
 _MOST_CHARACTERS = 500
-_STEM = 6
 _LONGEST_NUMBER = 6
 # No text answers more words of a long question.
 _MOST_ASKED = 6
@@ -115,7 +115,6 @@ _FAINT = frozenset((
     "went", "put", "live", "lives", "need", "needs", "want", "default", "always", "every", "each", "per",
     "new", "old", "also", "still", "now", "later", "earlier", "first", "last", "only",
 ))  # fmt: skip
-_ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ed", "es", "er", "s")
 # Who asks an agent for something tells no story of their own.
 _WISH = lazy_pattern(
     r"\b(?:please|could you|i(?:'d| would)? (?:prefer|like you|want you))\b",
@@ -600,16 +599,6 @@ def _read_measures(said: Sequence[str], words: Sequence[_Word]) -> set[str]:
         beside = () if suffix else (*words[max(0, at - 1) : at], *words[at + 1 : at + 2])
         measures |= {unit} if unit else {each.stem for each in beside if each.stem}
     return measures
-
-
-@lru_cache(maxsize=4096)
-def stem_word(word: str) -> str:
-    """Return a word's beginning without its ending, so that the forms of a word are equal."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) > 2:
-            word = word.removesuffix(ending)
-            break
-    return word[:3] + word[3:_STEM].rstrip("eiy")
 
 
 # The stems of the words with which a change is told: "Decision: …", "Moved …".

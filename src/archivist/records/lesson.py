@@ -19,6 +19,10 @@ REQUEST_KEY = "asked:"
 # An imported count that names no runs is stored as runs with this mark, so that frequency stays the size of
 # a set.
 UNNAMED_RUN = "?"
+# Where a lesson notes how often a file said that it was met, before a run of this bank met it.
+CLAIMED = "frequency_claimed"
+# Where a lesson from elsewhere notes that an own run has met it. The gate alone writes both.
+MET_HERE = "met_here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -99,6 +103,12 @@ class Lesson(Record):
         return self.provenance is Provenance.REVIEWED
 
     @property
+    def is_learnt_hint(self) -> bool:
+        """Say whether its role is the one whose reviews mostly find it: that hides it from nobody."""
+        is_reviewed = self.provenance in (Provenance.REVIEWED, Provenance.SHARED)
+        return is_reviewed and self.type is LessonType.ARCHETYPE_HINT
+
+    @property
     def short_id(self) -> str:
         """Return the id for people, `m-001`."""
         return f"m-{self.number:03d}"
@@ -107,6 +117,19 @@ class Lesson(Record):
     def frequency(self) -> int:
         """Return how many distinct runs met it, minus decay."""
         return max(0, len(self.runs) - self.faded)
+
+    @property
+    def claimed_frequency(self) -> int:
+        """Return how often a file says that it was met; nobody here has seen that."""
+        if self.is_waiting and self.provenance in (Provenance.IMPORTED, Provenance.SHARED):
+            return self.frequency
+        noted = self.extra.get(CLAIMED)
+        return noted if isinstance(noted, int) and not self.status.is_retired else 0
+
+    @property
+    def shown_frequency(self) -> int:
+        """Return the count that lists and files show: what a file claims is not lowered by being met here."""
+        return max(self.frequency, self.claimed_frequency)
 
     @property
     def is_waiting(self) -> bool:

@@ -131,7 +131,7 @@ def to_cross_run(lesson: Lesson, tally: Tally, unseen_runs: int) -> dict[str, ob
     values = {key: plain[name] for name, key in _CROSS_RUN_KEYS.items()} | {
         "id": lesson.short_id,
         "archetype": lesson.role or None,
-        "frequency": lesson.frequency,
+        "frequency": lesson.shown_frequency,
         "runs_since_last_seen": unseen_runs,
         "usage_count": lesson.prior_uses + tally.used,
         **{name: getattr(tally, name) for name in _TALLY},
@@ -176,7 +176,7 @@ def to_reflective(lesson: Lesson, tally: Tally, unseen_runs: int) -> dict[str, o
     line["lastUsedAt"] = _last_used(lesson, tally)
     line = {key: value for key, value in line.items() if value not in ("", None)}
     line["shortId"] = lesson.short_id
-    line["frequency"] = lesson.frequency
+    line["frequency"] = lesson.shown_frequency
     line["runsSinceLastSeen"] = unseen_runs
     return _add_extra(line | {name: getattr(tally, name) for name in _TALLY}, lesson.extra)
 

@@ -23,9 +23,11 @@ from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError, BankError
 from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons.candidate import Candidate, LessonChange, Sighting
+from archivist.recall.keywords import says_nothing
 from archivist.records import (
     ARCHIVIST,
     ActorKind,
+    Brief,
     Category,
     Episode,
     EpisodeKind,
@@ -117,7 +119,7 @@ def make_finding_candidate(
         severity=finding.severity,
         origin=finding.found_by,
         events=(event,),
-        is_known_only=finding.severity.rank < rules.candidate_severity.rank,
+        is_known_only=finding.severity.rank < rules.candidate_severity.rank or says_nothing(told),
         is_finding=True,
     )
 
@@ -543,12 +545,14 @@ class Reflections(BankService):
             # A finding that a lesson cites was extracted before, whatever became of that lesson.
             cited = {event for lesson in counted for event in lesson.evidence.events}
             fixed_again = bank.audits.fixed_again(run) if reviews else {}
+            told = writer.select_fields(Brief, ("domain",), equals("run", run), order=("-time", "-id"))
+            domain = domain or episode.domain or next((name for (name,) in told if name), "")
             # A finding is cited by its event and its index there.
             candidates = [
                 make_finding_candidate(
                     finding,
                     f"{event.id}.{at}",
-                    domain=domain or episode.domain,
+                    domain=domain,
                     rules=bank.config.lessons,
                     fixed_in=fixed_again.get(f"{event.id}.{at}", ""),
                 )
@@ -569,7 +573,7 @@ class Reflections(BankService):
                 seen=now,
                 is_own_run=writer.is_own_run(run),
             )
-            kept = bank.lessons.keep_many(candidates, sighting)
+        kept = bank.lessons.keep_many(candidates, sighting)
         latest = {each.lesson.id: each.lesson for each in kept if each.change is not LessonChange.DROPPED}
         new = dict.fromkeys(each.lesson.id for each in kept if each.is_new)
         met = dict.fromkeys(each.lesson.id for each in kept if each.change is LessonChange.MET)

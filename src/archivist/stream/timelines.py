@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from archivist.recall.statements import stem_word
 from archivist.records import Entry, EntryType
 from archivist.stream.causes import STATED, find_cause
 from archivist.stream.complaints import is_retold, read_complaints
@@ -41,6 +40,7 @@ from archivist.stream.obstacles import (
     split_sentences,
     words_of,
 )
+from archivist.text import stem_word
 
 # A blocker of three cycles is no longer noise: it goes into core memory, where every role sees it.
 STRATEGIC_CYCLES = 3

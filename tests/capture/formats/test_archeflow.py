@@ -79,7 +79,6 @@ def test_a_bad_event_is_named_and_the_others_are_taken(tmp_path: Path, line: Any
 @pytest.mark.parametrize(
     ("finding", "reason"),
     [
-        ({"severity": "awful", "description": "x"}, "'awful' is not one of bug"),
         ({"severity": "bug"}, "finding 1: description: missing"),
         (3, "finding 1: expected an object"),
     ],
@@ -92,6 +91,18 @@ def test_a_bad_finding_is_named_and_the_others_of_its_verdict_are_taken(
     assert problem.where == f"line {len(run_lines('r1')) + 1}"
     assert reason in problem.reason
     assert [each.description for each in log.runs[0][1][-1].findings] == ["Null"]
+
+
+@pytest.mark.req("F3")
+@pytest.mark.parametrize("severity", ["awful", 3])
+def test_a_finding_of_an_unknown_severity_is_named_and_may_be_a_known_one(
+    tmp_path: Path, severity: object
+) -> None:
+    found = {"severity": severity, "description": "x"}
+    log = _read(tmp_path, [*run_lines("r1"), _verdict(data={"findings": [found, "Null"]})])
+    (problem,) = log.problems
+    assert f"finding 1: severity: {severity!r} is not one of bug" in problem.reason
+    assert [each.severity for each in log.runs[0][1][-1].findings] == [Severity.INFO, Severity.INFO]
 
 
 def test_an_event_without_a_run_takes_the_given_one(tmp_path: Path) -> None:

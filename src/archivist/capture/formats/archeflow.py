@@ -157,22 +157,30 @@ def _read_findings(kind: EventKind, data: Mapping[str, Any], bad: list[str]) -> 
         raise RecordError("findings: expected a list")
     for number, each in enumerate(listed, 1):
         try:
-            yield _read_finding(each, found_by if isinstance(found_by, str) else "")
+            yield _read_finding(each, found_by if isinstance(found_by, str) else "", number, bad)
         except RecordError as error:
             bad.append(f"finding {number}: {error.message.removeprefix('finding: ')}")
 
 
-def _read_finding(value: object, found_by: str = "") -> Finding:
-    """Read one finding, given as an object or as its bare description."""
+def _read_finding(value: object, found_by: str, number: int, bad: list[str]) -> Finding:
+    """Read one finding, given as an object or as its bare description.
+
+    One of a severity that nobody knows makes no lesson, but it is a known lesson again: it is read as info,
+    and added to `bad`.
+    """
     given = {"description": value} if isinstance(value, str) else value
     if not isinstance(given, Mapping):
         raise RecordError("finding: expected an object")
     fields = {key: item for key, item in given.items() if item is not None}
     if not text(fields, "description").strip():
         raise RecordError("finding: description: missing")
-    word = fields.setdefault("severity", Severity.INFO.value)
-    if isinstance(word, str):
-        fields["severity"] = _SEVERITY_ALIASES.get(word.strip().lower(), word.strip().lower())
+    word = fields.get("severity")
+    said = word.strip().lower() if isinstance(word, str) else ""
+    fields["severity"] = severity = _SEVERITY_ALIASES.get(said, said or Severity.INFO.value)
+    if severity not in list(Severity) or (word is not None and not isinstance(word, str)):
+        known = ", ".join(Severity)
+        bad.append(f"finding {number}: severity: {word!r} is not one of {known}: no new lesson of it")
+        fields["severity"] = Severity.INFO.value
     fields.setdefault("found_by", found_by)
     try:
         return decoder(Finding)(fields)  # type: ignore[no-any-return]

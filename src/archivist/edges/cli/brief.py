@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from archivist.edges.cli.output import note, print_json, say_wrapped
 from archivist.edges.cli.session import Session
-from archivist.errors import InputError
+from archivist.errors import BankLockedError, BankReadOnlyError, InputError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
-    from archivist.brief.select import RenderedBrief
+    from archivist.brief.select import BriefRequest, RenderedBrief
 
 _FORMS = click.Choice(["markdown", "known-issues", "yaml", "json"])
 _READERS = click.Choice(["orchestrator", "subagent", "reviewer", "healer"])
@@ -81,33 +82,34 @@ def brief(
         if b"\0" in data:
             raise InputError(f"--error {error}: it is no text", hint="give the output of what failed")
         error_text = data.decode("utf-8", "replace")
-    bank, global_bank = session.bank_if_any(), session.global_bank()
-    lead = bank or global_bank
     as_json = as_json or form == "json"
-    if lead is None:
-        print_brief(None, None, as_json)
-        named = session.bank_path
-        note(f"nothing to tell: {_NO_SUCH_BANK.format(named) if named else _NO_BANK}")
-        return
-    if error is not None:
-        asked = {name: fields[name] for name in ("tool", "repo", "run")}
-        found = lead.briefs.heal(error_text, command=command, fence=bool(fields["fence"]), **asked)
-        print_brief(lead, found, as_json)
-        if not found.text:
-            note("no remedy known for this error")
-        return
-    from archivist.brief.select import BriefRequest
+    with ExitStack() as opened:
+        bank, global_bank = open_banks(session, opened)
+        lead = bank or global_bank
+        if lead is None:
+            print_brief(None, None, as_json)
+            named = session.bank_path
+            note(f"nothing to tell: {_NO_SUCH_BANK.format(named) if named else _NO_BANK}")
+            return
+        if error is not None:
+            asked = {name: fields[name] for name in ("tool", "repo", "run")}
+            found = lead.briefs.heal(error_text, command=command, fence=bool(fields["fence"]), **asked)
+            print_brief(lead, found, as_json)
+            if not found.text:
+                note("no remedy known for this error")
+            return
+        from archivist.brief.select import BriefRequest
 
-    request = BriefRequest(**fields, form=parse_form(form))
-    if bank is None:
-        # The global bank keeps no runs.
-        request, global_bank = request._replace(run=""), None
-    rendered = lead.brief(request, global_bank=global_bank)
-    print_brief(lead, rendered, as_json)
-    say_what_is_missing(lead, rendered, request)
-    if explain:
-        for line in lead.briefs.explain_selection(rendered, request):
-            note(line)
+        request = BriefRequest(**fields, form=parse_form(form))
+        if bank is None:
+            # The global bank keeps no runs.
+            request, global_bank = request._replace(run=""), None
+        rendered = tell_run(lead, request, global_bank)
+        print_brief(lead, rendered, as_json)
+        say_what_is_missing(lead, rendered, request)
+        if explain:
+            for line in lead.briefs.explain_selection(rendered, request):
+                note(line)
 
 
 @click.command()
@@ -120,11 +122,43 @@ def inject(session: Session, domain: str, role: str, run: str, as_json: bool) ->
     """Print the known issues of DOMAIN for ARCHETYPE, as the cross-run document has them; else nothing."""
     from archivist.brief.select import BriefRequest
 
+    with ExitStack() as opened:
+        bank, global_bank = open_banks(session, opened)
+        lead = bank or global_bank
+        request = BriefRequest(domain=domain, role=role, run=run if bank else "", form="known-issues")
+        found = tell_run(lead, request, global_bank if bank else None) if lead else None
+        print_brief(lead, found, as_json)
+
+
+def open_banks(session: Session, opened: ExitStack) -> tuple[Bank | None, Bank | None]:
+    """Open the project's bank and the global one, where they are; closed, they keep their files."""
     bank, global_bank = session.bank_if_any(), session.global_bank()
-    lead = bank or global_bank
-    request = BriefRequest(domain=domain, role=role, run=run if bank else "", form="known-issues")
-    found = lead.brief(request, global_bank=global_bank if bank else None) if lead else None
-    print_brief(lead, found, as_json)
+    for each in filter(None, (bank, global_bank)):
+        opened.enter_context(each)
+    return bank, global_bank
+
+
+def tell_run(
+    bank: Bank,
+    request: BriefRequest,
+    global_bank: Bank | None,
+    start: Callable[[], RenderedBrief] | None = None,
+) -> RenderedBrief:
+    """Return what a run is told, and say when that is not recorded; `start` opens the run too.
+
+    A brief that is not recorded is better than a run that does not begin.
+    """
+    try:
+        told = start() if start else bank.brief(request, global_bank=global_bank)
+    except (BankReadOnlyError, BankLockedError) as error:
+        note(f"archivist: {error.message}: the run is told, but not recorded")
+        # Its files would wait for the same lock.
+        bank.is_mirrored = False
+        return bank.brief(request._replace(run=""), global_bank=global_bank)
+    if request.run and not told.brief_id:
+        note(f"archivist: the run {request.run!r} is finished: this brief is not recorded, nor judged")
+        note("hint: give each run a name of its own, or leave it out")
+    return told
 
 
 def _check_usage(

@@ -12,12 +12,12 @@ import click
 from archivist.config import Config, sources
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
-from archivist.edges.cli.output import Answer
+from archivist.edges.cli.output import Answer, quote_path
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError
 from archivist.files.open import real_path
-from archivist.paths import CONFIG_NAME, bank_file, home_folder
+from archivist.paths import CONFIG_NAME, bank_file, home_folder, is_file, project_folder
 from archivist.trust import refuse_links
 
 global_file_option = click.option("--global", "is_global", is_flag=True, help="Edit the global bank's file.")
@@ -203,6 +203,7 @@ def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     answer = Answer(
         {"key": key, "value": meant, "file": str(path), "changed": is_changed},
         f"{'Wrote' if is_changed else 'Already there:'} {key} = {sources.to_toml(meant)} in {path}",
+        notes=_own_file_notes(session, key, str(meant)) if is_changed and not is_global else (),
     )
     try:
         origin = session.load_settings(session.find_bank_path()).origin(key)
@@ -211,6 +212,19 @@ def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
         return answer._replace(error=error)
     is_overridden = origin.layer != "default" and Path(origin.name) != path
     return answer._replace(warnings=(f"hint: {origin.name} overrides it here",) if is_overridden else ())
+
+
+def _own_file_notes(session: Session, key: str, folder: str) -> list[str]:
+    """Say how the lessons that somebody kept in a folder keep their counts, before the bank writes there."""
+    if not key.startswith("files.") or not folder:
+        return []
+    file = project_folder(bank_file(session.require_bank_path())) / folder / "lessons.jsonl"
+    if not is_file(file) or not file.stat().st_size:
+        return []
+    return [
+        f"the next command reads {quote_path(file)} and keeps a copy of it; its lessons wait for you",
+        f"hint: if it is yours, archivist import --approve {quote_path(file)} takes it with its counts",
+    ]
 
 
 @options.command(config)

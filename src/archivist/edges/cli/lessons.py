@@ -27,6 +27,7 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pluralize, short_repos
+from archivist.errors import NotFoundError, StateError
 from archivist.lessons.quarantine import quarantine_reason
 from archivist.records.run_words import Effect
 from archivist.records.words import (
@@ -116,19 +117,23 @@ def list_(
     repos = short_repos(lesson.repo for lesson in found)
     columns: dict[str, Callable[[Lesson], object]] = {
         "ID": lambda lesson: lesson.short_id,
-        "Freq": lambda lesson: len(lesson.runs),
+        "Freq": lambda lesson: lesson.shown_frequency,
         "Status": lambda lesson: ": ".join(filter(None, (lesson.status, quarantine_reason(lesson)))),
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
         "Repo": lambda lesson: repos[lesson.repo],
         "Description": listed_words,
     }
+    # The cross-run document's own command begins with its columns.
+    is_documented = click.get_current_context().command_path.split()[-2:-1] != ["lessons"]
+    if is_documented:
+        columns |= {name: columns.pop(name) for name in ("Status", "Repo")}
     statuses_found = {lesson.status for lesson in found}
     if not with_retired and len(statuses_found) < 2 and Status.QUARANTINED not in statuses_found:
         del columns["Status"]
     if not any(repos):
         del columns["Repo"]
-    elif is_terminal():
+    elif is_terminal() and not is_documented:
         # Of 80 columns the words need most.
         del columns["Type"], columns["Domain"]
     headings, cells = tuple(columns), columns.values()
@@ -153,7 +158,21 @@ def _source_notes(found: Sequence[Lesson]) -> list[str]:
     for label, names in groups.items():
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         notes.append(f"{label}: {', '.join(names[:_LISTED])}{more}")
-    return notes
+    return [*notes, *_claim_notes(found)]
+
+
+def _claim_notes(found: Sequence[Lesson]) -> list[str]:
+    """Say which counts a file claims beyond what was seen here."""
+    seen = {lesson.id: 0 if lesson.is_waiting else lesson.frequency for lesson in found}
+    claims = [
+        f"{lesson.short_id} {lesson.claimed_frequency} claimed, {seen[lesson.id]} seen here"
+        for lesson in found
+        if lesson.claimed_frequency > max(1, seen[lesson.id])
+    ]
+    if not claims:
+        return []
+    more = f"; and {len(claims) - _LISTED} more" if len(claims) > _LISTED else ""
+    return [f"counts of a file: {'; '.join(claims[:_LISTED])}{more}"]
 
 
 @options.command(lessons)
@@ -195,15 +214,20 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
 
 
 @options.command(lessons)
-@click.argument("text")
+@click.argument("words", metavar="[TYPE] TEXT", nargs=-1, required=True)
 @_facet_options
 @_content_options
-def add(session: Session, /, text: str, is_global: bool, **fields: Any) -> Answer:
-    """Add TEXT as a lesson: a preference unless --type is given, and active at once.
+def add(session: Session, /, words: tuple[str, ...], is_global: bool, **fields: Any) -> Answer:
+    """Add TEXT as a lesson: a preference unless TYPE or --type is given, and active at once.
 
-    A lesson that an agent adds is a candidate, and a pattern unless --type is given.
+    A lesson that an agent adds is a candidate, and a pattern unless a type is given.
     """
     values = _drop_unset(fields)
+    *kinds, text = words
+    if kinds:
+        is_type = kinds[0] in list(LessonType) and values.setdefault("type", kinds[0]) == kinds[0]
+        if kinds[1:] or not is_type:
+            raise click.UsageError('one text, with quotation marks around it\nhint: archivist add "TEXT"')
     if is_global:
         # What everybody shares belongs to no project.
         values.setdefault("scope", Scope.GLOBAL.value)
@@ -280,7 +304,8 @@ def approve(session: Session, names: tuple[str, ...], version: str, yes: bool, i
             answer = _status_answer(bank, "approved", known, approved, mark)
             new = [lesson for lesson in approved if lesson not in known]
             lines = _approval_lines(views.lesson_views(bank, new, mark=mark))
-    return answer._replace(text="\n".join(filter(None, (answer.text, *lines))))
+    notes = (*answer.notes, *_claim_notes(new))
+    return answer._replace(text="\n".join(filter(None, (answer.text, *lines))), notes=notes)
 
 
 def _approval_lines(lessons: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -386,7 +411,13 @@ def check(session: Session, run: str) -> Answer:
     """Judge each lesson that RUN was given: whether the run needed it, followed it, and it helped."""
     with session.bank() as bank:
         global_bank = session.global_bank()
-        run = bank.runs.episode(run).id
+        try:
+            run = bank.runs.episode(run).id
+        except NotFoundError as error:
+            if not bank.audits.briefs_of(run):
+                raise
+            hint = f"archivist extract EVENTS.jsonl, then archivist audit-check {run}"
+            raise StateError(f"run {run!r} was told lessons, and has no events yet", hint=hint) from error
         verdicts = views.verdicts_view(
             bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank
         )

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, TypeVar
 import click
 
 from archivist.cold_start import lazy_pattern
-from archivist.text import make_legible
+from archivist.text import make_legible, pluralize
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from archivist.bank import Bank
     from archivist.errors import ArchivistError
 
@@ -25,6 +27,8 @@ Table: TypeAlias = tuple[Sequence[str], Sequence[Sequence[object]]]
 EXIT_PARTIAL = 7
 # A screenful; a file with one systematic mistake has thousands.
 _PROBLEMS_SHOWN = 20
+# In what was left out of a log: one finding of a review, whose other findings were read.
+_OF_FINDING = lazy_pattern(r"\bfinding\b")
 # The least widths of the last column, which says most, and of those between it and the first; the later pairs
 # for narrower terminals.
 _MIN_WIDTHS = ((40, 12), (10, 5), (8, 3))
@@ -70,7 +74,10 @@ def print_answer(answer: Answer, as_json: bool) -> int:
                 say()
             print_table(headings, rows, row_lines=answer.row_lines)
     notes = () if as_json else answer.notes
-    left_out = "1 line was" if len(answer.skipped) == 1 else f"{len(answer.skipped)} lines were"
+    findings = sum(_OF_FINDING.search(str(each)) is not None for each in answer.skipped)
+    counts = {"finding": findings, "line": len(answer.skipped) - findings}
+    left_out = " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)
+    left_out += " was" if len(answer.skipped) == 1 else " were"
     skipped = problem_lines(answer.skipped, f"{left_out} left out; --strict refuses the whole")
     for text in (*notes, *answer.warnings, *problem_lines(answer.problems), *skipped):
         note(text)
@@ -322,6 +329,15 @@ def problem_lines(problems: Sequence[object], hint: str = "", *, most: int = _PR
     if len(problems) > most:
         lines.append(f"archivist: … and {len(problems) - most} more")
     return [*lines, f"hint: {hint}"] if problems and hint else lines
+
+
+def quote_path(path: str | Path) -> str:
+    """Return a path as a command in this folder takes it."""
+    import shlex
+    from pathlib import Path
+
+    here = Path.cwd()
+    return shlex.quote(str(Path(path).relative_to(here) if Path(path).is_relative_to(here) else path))
 
 
 def write_file(path: str, text: str) -> None:

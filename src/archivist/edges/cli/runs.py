@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,16 @@ from archivist.edges.cli import options
 from archivist.edges.cli.brief import (
     fence_option,
     format_option,
+    open_banks,
     parse_form,
     print_brief,
     say_what_is_missing,
+    tell_run,
 )
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
-from archivist.errors import BankLockedError, BankReadOnlyError, InputError
+from archivist.errors import InputError
 from archivist.ids import new_id
 from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
 from archivist.records.words import ActorKind
@@ -81,27 +84,23 @@ def start(
     """
     name = clean_name(run_id) or new_id(system_clock())
     request = BriefRequest(**asked, form=parse_form(form))
-    bank, global_bank = session.bank_if_any(), session.global_bank()
-    brief: RenderedBrief | None = None
-    if bank is not None:
-        try:
+    with ExitStack() as opened:
+        bank, global_bank = open_banks(session, opened)
+        brief: RenderedBrief | None = None
+        if bank is not None:
             run_kind = EpisodeKind(kind) if kind else None
-            brief = bank.runs.start_run(name, request, agent=agent, kind=run_kind, global_bank=global_bank)
-            if not brief.brief_id:
-                note(f"archivist: the run {name!r} is finished: this brief is not recorded, nor judged")
-                note("hint: give each run a name of its own, or leave --run out")
-        # A brief that is not recorded is better than a run that does not start.
-        except (BankReadOnlyError, BankLockedError) as error:
-            note(f"archivist: {error.message}: the run is told, but not recorded")
-            brief = bank.brief(request.for_run(""), global_bank=global_bank)
-    elif global_bank is not None:
-        brief = global_bank.brief(request.for_run(""))
-    # On stderr: stdout is the text for the prompt.
-    if not run_id:
-        note(f"run: {name}")
-    print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
-    if bank is not None and brief is not None:
-        say_what_is_missing(bank, brief, request)
+            begin = partial(
+                bank.runs.start_run, name, request, agent=agent, kind=run_kind, global_bank=global_bank
+            )
+            brief = tell_run(bank, request.for_run(name), global_bank, begin)
+        elif global_bank is not None:
+            brief = global_bank.brief(request.for_run(""))
+        # On stderr: stdout is the text for the prompt.
+        if not run_id:
+            note(f"run: {name}")
+        print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
+        if bank is not None and brief is not None:
+            say_what_is_missing(bank, brief, request)
 
 
 @options.command(run)
@@ -160,6 +159,7 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
         views.extract_view(bank, learnt),
         "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated))),
         (f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold",),
+        warnings=[f"archivist: {stray}" for stray in learnt.strays],
         skipped=learnt.skipped,
     )
 
@@ -183,13 +183,19 @@ def decay(session: Session, run_id: str) -> Answer:
 
 def _decay(bank: Bank, run_id: str) -> Answer:
     from archivist.edges import views
+    from archivist.records import Episode
 
+    with bank.reading() as reader:
+        is_known = not run_id or reader.get(Episode, run_id) is not None
     aged = bank.lessons.decay(run_id)
     was = "" if aged.was_counted else " (this run was counted before, or is not an own one)"
     return Answer(
         {"run": run_id, **views.ageing_view(bank, aged)},
         "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))),
-        (f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",),
+        (
+            *(() if is_known else (f"run {run_id!r} is known by this name alone: it has no events here",)),
+            f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",
+        ),
     )
 
 
@@ -212,7 +218,7 @@ def _finished_lines(done: FinishedRun) -> Iterator[str]:
 
 
 def _lesson_line(lesson: Lesson) -> str:
-    return f"{lesson.short_id}  {len(lesson.runs)}x  {lesson.status}  {lesson.summary}"
+    return f"{lesson.short_id}  {lesson.frequency}x  {lesson.status}  {lesson.summary}"
 
 
 _NAME_FILE = "archivist capture FILE takes a file that lies or is named unlike a log"

@@ -121,18 +121,29 @@ class Session:
 
     def _read_files(self, bank: Bank) -> None:
         """Take in what others changed in the files beside the bank, and say so."""
-        from archivist.edges.cli.output import note
+        from archivist.edges.cli.output import note, quote_path
 
         try:
             done = bank.mirror.synchronise()
         except ArchivistError as error:
             note(f"archivist: the files beside the bank are not kept: {error.message}")
             return
-        if done.waiting:
-            names = ", ".join(done.waiting[:_NAMED])
+        names = ", ".join(done.waiting[:_NAMED])
+        if done.originals:
+            copies = " ".join(map(quote_path, done.originals))
+            note(f"archivist: read for the first time, copied as it was: {copies}")
+            waits = f"; until then {names} wait for you" if names else ""
+            note(f"hint: if it is yours, archivist import --approve {copies} takes it with its counts{waits}")
+        elif done.waiting:
             note(f"archivist: changed by somebody else: {', '.join(done.changed)}")
             note(
                 f"hint: {names} wait for you: archivist lessons list --waiting, archivist lessons approve ID"
+            )
+        if done.left:
+            more = f" and {len(done.left) - _NAMED} more" if len(done.left) > _NAMED else ""
+            note(
+                f"archivist: edits by hand that were not taken: {', '.join(done.left[:_NAMED])}{more}"
+                " (archivist lessons forget ID deletes; counts come from runs)"
             )
         for problem in done.problems[:_NAMED]:
             note(f"archivist: {problem}")
