@@ -450,7 +450,9 @@ def is_newer(folder: Path, moment: datetime | None) -> bool:
     known = moment.timestamp() if moment else 0.0
     inner = repository_around(real_folder(folder))
     while inner is not None and (outer := repository_around(inner.parent)) is not None:
-        if _made_at(inner / ".git") > known:
+        # A linked worktree lies where the user had git put it, whatever was there before.
+        is_linked = to_main_worktree(inner) == to_main_worktree(outer)
+        if not is_linked and _made_at(inner / ".git") > known:
             return True
         inner = outer
     return False
