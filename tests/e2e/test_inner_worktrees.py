@@ -56,3 +56,39 @@ def test_a_worktree_that_is_younger_than_its_sessions_is_its_repository(
         told = [run(folder, *words).out for folder in (app, tree, tree / "src")]
         assert _REMEDY in told[0]
         assert told[0] == told[1] == told[2]
+
+
+def test_what_is_filed_apart_is_named_with_its_runs_and_joined_by_a_claim(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    """A clone inside of the repository that is younger than its sessions may have been another one."""
+    remote = "https://example.org/acme/big.git"
+    app = client_homes.make_repository(tmp_path / "big", remote)
+    copy = client_homes.make_repository(app / "one", remote)
+    asked = ["commit"] * 2
+    for number in range(2):
+        client_homes.claude_code(fresh_home, copy, number, said=asked)
+    only = run(app, "setup", "--yes").out
+    apart = only.partition("filed under project ")[2].splitlines()[0]
+    assert apart.startswith("one@")
+    assert f"archivist lessons claim {apart}, if it is the same" in run(app, "brief").err
+    for number in range(2, 5):
+        client_homes.claude_code(fresh_home, app, number, said=asked)
+    done = run(app, "setup").out
+    assert f"filed under projects big (3 runs), {apart} (2 runs)" in done
+    assert f"if that is this repository: archivist lessons claim {apart}" in done
+
+    def words(*more: str) -> list[str]:
+        held = json.loads(run(app, "lessons", "list", "--json", *more).out)["lessons"]
+        return [each["summary"] for each in held]
+
+    assert len(words()) < len(words("--repo", apart)) + len(words()) == len(words("--repo", "*"))
+    assert run(app, "lessons", "claim", apart).code == 0
+    assert sorted(words()) == sorted(set(words())) == sorted(set(words("--repo", "*")))
+    held = json.loads(run(app, "lessons", "list", "--json").out)["lessons"]
+    assert 5 in [each["frequency"] for each in held]
+    # What the next run meets is the same lesson too.
+    before = len(words())
+    client_homes.claude_code(fresh_home, app, 5)
+    assert run(app, "setup").code == 0
+    assert len(words()) == before

@@ -296,6 +296,7 @@ def _learn(
     overrides = CaptureOverrides(project=project, folder=str(checkout))
     runs: set[str] = set()
     became: Counter[str] = Counter()
+    filed: Counter[str] = Counter()
     secrets = damaged = 0
     # A hook that still works on a session notes at its end that it has told it; until then setup waits.
     with (
@@ -308,6 +309,7 @@ def _learn(
             try:
                 if log.session in told:
                     became[_KNOWN] += 1
+                    filed[bank.runs.episode(log.session).project] += 1
                     continue
                 if log.is_database:
                     taken = bank.runs.take(log.read_items(), overrides, is_log=True)._replace(
@@ -316,6 +318,7 @@ def _learn(
                 else:
                     taken = bank.runs.capture_file(log.path, overrides=overrides)
                 runs.update((*taken.created, *taken.updated))
+                filed.update(episode.project for episode in taken.episodes if not episode.parent)
                 secrets += sum(taken.secrets.values())
                 damaged += bool(notes := unread_notes(taken))
                 problems += notes
@@ -331,21 +334,36 @@ def _learn(
                 problems.append(f"{done.run}: {done.error}")
             advance(1)
     embed(bank)
-    if logs:
-        counts = ", ".join(f"{became[word]} {word}" for word in _BECAME if became[word])
-        redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
-        tell(f"Captured  {counts}; filed under project {project}{redacted}")
-        if damaged:
-            tell(f"          {pluralize(damaged, 'log')} could be read in part only, see below")
-        if became[_UNREADABLE]:
-            tell(f"          {pluralize(became[_UNREADABLE], 'log')} could not be read, see below")
-    else:
+    _tell_captured(became, filed, project, secrets, damaged, tell)
+    counted = {"secrets": secrets, "unread": became[_UNREADABLE], "damaged": damaged}
+    return {
+        "project": project, "runs": sorted(runs), "logs": dict(became), "projects": dict(filed), **counted
+    }  # fmt: skip
+
+
+def _tell_captured(
+    became: Counter[str], filed: Counter[str], project: str, secrets: int, damaged: int, tell: Any
+) -> None:
+    """Say what became of the logs, and under which projects their runs are filed."""
+    if not became:
         tell(
             "          After the first session that a client ends here, its log is captured and learnt from,"
             " and the session after it is told what was learnt."
         )
-    counted = {"secrets": secrets, "unread": became[_UNREADABLE], "damaged": damaged}
-    return {"project": project, "runs": sorted(runs), "logs": dict(became), **counted}
+        return
+    counts = ", ".join(f"{became[word]} {word}" for word in _BECAME if became[word])
+    redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
+    runs = [f"{name} ({pluralize(number, 'run')})" for name, number in filed.most_common()]
+    where = f"projects {', '.join(runs)}" if len(runs) > 1 else f"project {next(iter(filed), project)}"
+    tell(f"Captured  {counts}; filed under {where}{redacted}")
+    # Nothing tells whose a folder was that became a repository after its sessions.
+    claims = [shlex.quote(name) for name in filed if projects.is_distinct_name(name) and name != project]
+    if claims:
+        tell(f"          if that is this repository: archivist lessons claim {' or '.join(claims)}")
+    if damaged:
+        tell(f"          {pluralize(damaged, 'log')} could be read in part only, see below")
+    if became[_UNREADABLE]:
+        tell(f"          {pluralize(became[_UNREADABLE], 'log')} could not be read, see below")
 
 
 def _describe_taken(taken: CaptureResult) -> str:
