@@ -18,7 +18,13 @@ from archivist import paths, projects
 from archivist.bank import Bank
 from archivist.brief.select import BriefFormat, BriefRequest, RenderedBrief
 from archivist.brief.service import AT_FAILURE, AT_PROMPT
-from archivist.capture.client_logs import ClientLog, checkout_places, find_client_logs
+from archivist.capture.client_logs import (
+    CheckoutPlaces,
+    ClientLog,
+    checkout_places,
+    find_client_logs,
+    name_take,
+)
 from archivist.capture.service import CaptureOverrides, CaptureResult
 from archivist.doctor import LOG, logged_versions
 from archivist.edges.cli import options
@@ -141,13 +147,14 @@ def _set_up(
     file = paths.bank_file(place).absolute()
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
-    logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
+    logs, problems = find_client_logs(places, Path.home(), os.environ)
     plans, remarks, refused, present = _plan_clients(checkout, logs, named, user=user)
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
-        "gone": dict(gone),
-        "left_out": dict(left_out),
+        "gone": dict(places.gone),
+        "left_out": dict(places.left_out),
+        "lost": dict(places.lost),
         "clones": list(map(str, clones)),
         "clients": [plan.view() for plan in plans],
         "remarks": remarks,
@@ -155,7 +162,7 @@ def _set_up(
         "dry_run": how["dry_run"],
     }
     has_repository = bool(repositories_above(file))
-    sessions = _describe_sessions(logs, gone, left_out, clones, has_repository=has_repository)
+    sessions = _describe_sessions(logs, places, has_repository=has_repository)
     was_at = _find_former_folder(file)
     if how["dry_run"]:
         _tell_bank(file, was_at, sessions, tell)
@@ -247,14 +254,7 @@ def _silence(_text: object = "", *, nl: bool = True) -> None:
     """Say nothing: the answer is JSON."""
 
 
-def _describe_sessions(
-    logs: Sequence[ClientLog],
-    gone: Counter[str],
-    left_out: Counter[str],
-    clones: Sequence[Path],
-    *,
-    has_repository: bool,
-) -> str:
+def _describe_sessions(logs: Sequence[ClientLog], places: CheckoutPlaces, *, has_repository: bool) -> str:
     """Count the sessions that were found, and those that were not taken but may be the repository's."""
     place = "repository" if has_repository else "folder"
     lines = [f"none of this {place} found in the logs of {_READ_CLIENTS}"]
@@ -263,27 +263,20 @@ def _describe_sessions(
     if logs:
         counts = Counter(log.client for log in logs).most_common()
         lines[0] = f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"
-    if clones:
-        lines.append(f"those of other clones count too: {', '.join(map(str, clones))}")
-    if gone:
+    if places.clones:
+        lines.append(f"those of other clones count too: {', '.join(map(str, places.clones))}")
+    if gone := places.gone:
         # They began in folders of the repository's name that are gone: it may have been there before.
-        first, *others = gone
-        name = first.replace("\\", "/").rpartition("/")[2]
+        name = next(iter(gone)).replace("\\", "/").rpartition("/")[2]
         where = f"a folder called {name} that is gone"
-        where = f"{len(gone)} folders called {name} that are gone" if others else where
-        try:
-            above = os.path.commonpath(gone)
-        except ValueError:
-            # Folders of two systems have nothing in common.
-            above = first
-        take = f"to take them: archivist setup --moved-from {shlex.quote(above)}"
-        lines.append(f"{gone.total()} more began in {where}; {take}")
-    if left_out:
-        folder = left_out.most_common(1)[0][0]
-        where = folder if len(left_out) == 1 else f"{folder} and {len(left_out) - 1} more"
+        where = f"{len(gone)} folders called {name} that are gone" if len(gone) > 1 else where
+        lines.append(f"{gone.total()} more began in {where}; {name_take(gone)}")
+    if left_out := places.left_out:
+        where = ", ".join(f"{folder} ({count})" for folder, count in left_out.most_common())
         began = f"{left_out.total()} left out that began inside of it, maybe in another repository: {where}"
-        take = "to take those of a folder that is gone: archivist setup --moved-from FOLDER"
-        lines.append(f"{began}; {take}")
+        # Of a folder that is there its own files say what it is.
+        absent = [folder for folder in left_out if not paths.is_folder(Path(folder))]
+        lines.append(f"{began}; if it was not, {name_take(absent)}" if absent else began)
     return "\n          ".join(lines)
 
 
