@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
+from shutil import which
 
 import click
 
@@ -25,6 +26,7 @@ from archivist.edges.install.clients import (
     InstallLocation,
     present_clients,
 )
+from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM
 from archivist.edges.install.versions import find_shortcoming
 from archivist.errors import InputError
 from archivist.files.write import refuse_links
@@ -102,6 +104,10 @@ def install(
     if not dry_run and not is_server_alone:
         warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
     warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
+    if which(PROGRAM) is None and place.is_shared:
+        warnings.append(
+            f"warning: {PROGRAM} is not on PATH, so that no client can call it: add {OUR_PROGRAM.parent}"
+        )
     for plan in plans if not is_server_alone else ():
         if lack := find_shortcoming(plan.client, project_root(session), plan.hook_files):
             warnings.append(f"warning: {lack}")
