@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -200,6 +201,17 @@ def logged_versions(bank: Bank) -> dict[str, str]:
         if version := json.loads(extra).get("agent_version"):
             found.setdefault(str(agent), str(version))
     return found
+
+
+def count_sessions(bank: Bank) -> Counter[str]:
+    """Count the captured sessions of the folder's project by the client's name in runs."""
+    from archivist.projects import names_of, project_at
+
+    with bank.reading() as reader:
+        names = names_of(reader, project_at(reader, bank.folder or bank.root, bank.root))
+        conditions = equals("action", None), one_of("project", names)
+        rows = reader.select_fields("episode", ("agent", "parent"), *conditions)
+    return Counter(str(agent) for agent, parent in rows if not parent)
 
 
 def check_reflection(bank: Bank) -> tuple[bool, str]:

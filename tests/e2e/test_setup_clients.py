@@ -170,7 +170,7 @@ def test_an_old_claude_code_in_a_linked_worktree_is_warned_of(
     client_homes.git(app, "worktree", "add", "-q", str(tree), "-b", "tree")
     log = client_homes.claude_code(fresh_home, tree)
     log.write_text(log.read_text().replace("2.1.325", "2.1.90"))
-    told = "claude-code 2.1.90 reads no hooks of the main worktree: claude update"
+    told = "claude-code 2.1.90 reads no hooks of the main worktree in the others: claude update"
     assert told in run(tree, "setup", "--yes").out
     assert told in " ".join(run(tree, "doctor").out.split())
     assert told not in " ".join(run(app, "doctor").out.split())

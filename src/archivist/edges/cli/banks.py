@@ -16,6 +16,7 @@ from archivist.doctor import (
     Check,
     check_hook_failures,
     check_server,
+    count_sessions,
     failed_check,
     logged_versions,
     name_damage,
@@ -259,10 +260,11 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
 
     place, here, problem = session.find_bank_path(), Path.cwd(), None
     versions: dict[str, str] = {}
+    sessions: dict[str, int] = {}
     file = None if place is None else paths.bank_file(place).absolute()
     try:
         with session.bank(folder=here) as bank:
-            checks, versions = bank.doctor.health(), logged_versions(bank)
+            checks, versions, sessions = bank.doctor.health(), logged_versions(bank), count_sessions(bank)
     except ArchivistError as error:
         # To a search upwards, a folder that cannot be read looks like no bank.
         held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
@@ -277,7 +279,7 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     except RuntimeError:
         home = None
     log_folder = paths.state_folder(file) if file else paths.home_folder()
-    return [*checks, *check_chain(root.absolute(), home, log_folder, versions)], problem
+    return [*checks, *check_chain(root.absolute(), home, log_folder, versions, sessions)], problem
 
 
 @options.bank_command(has_global=True)

@@ -96,9 +96,14 @@ def install(
     clients = without_doubles(present_clients(Path.home())) if client == ALL else [client]
     if not clients:
         raise InputError("no client was found on this machine", hint=f"name it: {', '.join(CLIENTS)}")
-    plans = [
-        changes.plan_client(each, place.read_by(each), is_server_alone=is_server_alone) for each in clients
-    ]
+    plans, problems = [], []
+    for each in clients:
+        try:
+            plans.append(changes.plan_client(each, place.read_by(each), is_server_alone=is_server_alone))
+        except InputError as error:
+            if client != ALL:
+                raise
+            problems.append(f"{each} is left out: {error.message}; {error.hint}")
     answer = _change_settings(client, plans, dry_run=dry_run)
     warnings = [f"{plan.client} is installed already" for plan in plans if not plan.is_changed]
     if not dry_run and not is_server_alone:
@@ -110,7 +115,7 @@ def install(
         )
     for plan in plans if not is_server_alone else ():
         if lack := find_shortcoming(plan.client, project_root(session), plan.hook_files):
-            warnings.append(f"warning: {lack}")
+            warnings.append(f"warning: {lack.text}")
     with suppress(RuntimeError):
         root = project_root(session)
         warnings += [f"archivist: {line}" for line in chain.find_lines_around(root)]
@@ -120,7 +125,7 @@ def install(
         warnings.append(
             "hint: there is no bank yet, so hooks have nothing to inject: archivist setup makes one"
         )
-    return answer._replace(warnings=warnings)
+    return answer._replace(warnings=warnings, problems=problems)
 
 
 @options.command(owners_of="bank")

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import click
 
@@ -148,7 +149,8 @@ def _set_up(
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
     logs, problems = find_client_logs(places, Path.home(), os.environ)
-    plans, remarks, refused, present = _plan_clients(checkout, logs, named, user=user)
+    choice = _plan_clients(checkout, logs, named, user=user)
+    plans, present = choice.plans, choice.present
     view: dict[str, Any] = {
         "bank": str(file),
         "sessions": dict(Counter(log.client for log in logs)),
@@ -157,8 +159,8 @@ def _set_up(
         "lost": dict(places.lost),
         "clones": list(map(str, clones)),
         "clients": [plan.view() for plan in plans],
-        "remarks": remarks,
-        "refused": refused,
+        "remarks": choice.remarks,
+        "refused": choice.refused,
         "dry_run": how["dry_run"],
     }
     has_repository = bool(repositories_above(file))
@@ -166,7 +168,7 @@ def _set_up(
     was_at = _find_former_folder(file)
     if how["dry_run"]:
         _tell_bank(file, was_at, sessions, tell)
-        _show_plans(plans, _note_versions(checkout, plans, present, {}, remarks), checkout, tell)
+        _show_plans(plans, _note_versions(checkout, choice, {}).remarks, checkout, tell)
         _show_diffs(plans, tell)
         tell("\n".join(("Nothing was changed: this was a dry run.", *problem_lines(problems))))
         return view
@@ -190,14 +192,15 @@ def _set_up(
         request = BriefRequest(project=view["project"], form=BriefFormat.MARKDOWN, fence=False)
         brief = bank.brief(request, global_bank=session.global_bank())
         _tell_lessons(bank, brief, view, [*present, *(plan.client for plan in plans)], tell)
-        noted = _note_versions(checkout, plans, present, logged_versions(bank), remarks)
-        _show_plans(plans, noted, checkout, tell)
-        view["installed"] = _connect(plans, record, state, tell, yes=how["yes"])
+        choice = _note_versions(checkout, choice, logged_versions(bank))
+        _show_plans(plans, choice.remarks, checkout, tell)
+        view["installed"] = _connect(choice, record, state, tell, yes=how["yes"])
         _tell_brief(bank, brief, request, tell, is_connected=bool(view["installed"] or present))
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
-    is_partial = bool(view["unread"] or view["damaged"]) or (how["yes"] and bool(view["refused"]))
+    left_out = [client for client in choice.refused if client not in view["installed"]]
+    is_partial = bool(view["unread"] or view["damaged"]) or (how["yes"] and bool(left_out))
     return view | {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
 
 
@@ -409,12 +412,34 @@ def _choose_clients(
     return wanted, [client for client in without_doubles([*wanted, *here]) if client not in wanted]
 
 
+class _ClientChoice(NamedTuple):
+    """What would be written for each client that is used here, and what a person may choose instead.
+
+    `refused` are the clients whose settings here stay as they are, `by_user` the plans for the user's own
+    settings of those, and of clients that would not read the settings of here everywhere. `present` are the
+    files of the clients that have our hooks already.
+    """
+
+    plans: Sequence[ClientPlan]
+    remarks: Sequence[str]
+    refused: Sequence[str]
+    present: Mapping[str, frozenset[Path]]
+    by_user: Mapping[str, ClientPlan] = MappingProxyType({})
+
+    def offer_user(self, *clients: str) -> _ClientChoice:
+        """Return the choice with the user's own settings for more clients, as far as they can be written."""
+        plans = dict(self.by_user)
+        for client in clients:
+            with suppress(ArchivistError):
+                place = InstallLocation(Path.home().absolute(), is_user=True)
+                plans[client] = changes.plan_client(client, place)
+        return self._replace(by_user=plans)
+
+
 def _plan_clients(
     checkout: Path, logs: Sequence[ClientLog], named: Collection[str], *, user: bool
-) -> tuple[list[ClientPlan], list[str], list[str], dict[str, frozenset[Path]]]:
-    """Return what would be written for each client that is used here, remarks, which clients are left out and
-    those that have our hooks already, with the files.
-    """
+) -> _ClientChoice:
+    """Plan the clients that have sessions here or are named, without those that are installed."""
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
     installs = chain.find_installs(checkout, home, CLIENTS)
@@ -453,23 +478,21 @@ def _plan_clients(
     if offered := [client for client in others if client not in scopes]:
         options = " ".join(f"--client {client}" for client in offered)
         remarks.append(f"without a session here: {', '.join(offered)}; to connect: archivist setup {options}")
-    return plans, remarks, refused, present
+    return _ClientChoice(plans, remarks, refused, present).offer_user(*(() if user else refused))
 
 
-def _note_versions(
-    checkout: Path,
-    plans: Sequence[ClientPlan],
-    present: Mapping[str, frozenset[Path]],
-    logged: Mapping[str, str],
-    remarks: Sequence[str],
-) -> list[str]:
-    """Return the remarks with what the versions of the clients do not do."""
-    hooks = {**present, **{plan.client: plan.hook_files for plan in plans}}
-    found = (
-        find_shortcoming(client, checkout, files, version_of(client, logged))
+def _note_versions(checkout: Path, choice: _ClientChoice, logged: Mapping[str, str]) -> _ClientChoice:
+    """Return the choice with what the versions of the clients do not do."""
+    hooks = {**choice.present, **{plan.client: plan.hook_files for plan in choice.plans}}
+    lacking = {
+        client: lack
         for client, files in hooks.items()
-    )
-    return [*remarks, *filter(None, found)]
+        if (lack := find_shortcoming(client, checkout, files, version_of(client, logged), is_for_all=True))
+    }
+    texts = [lack.text for lack in lacking.values()]
+    planned = [plan.client for plan in choice.plans if plan.client in lacking and not plan.place.is_user]
+    of_worktrees = [client for client in planned if lacking[client].is_of_worktrees]
+    return choice._replace(remarks=[*choice.remarks, *texts]).offer_user(*of_worktrees)
 
 
 def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], checkout: Path, tell: Any) -> None:
@@ -501,29 +524,37 @@ def _show_diffs(plans: Sequence[ClientPlan], tell: Any) -> None:
                 tell(diff, nl=False)
 
 
-def _connect(
-    plans: Sequence[ClientPlan], record: SetupRecord, state: Path, tell: Any, *, yes: bool
-) -> list[str]:
+def _connect(choice: _ClientChoice, record: SetupRecord, state: Path, tell: Any, *, yes: bool) -> list[str]:
     """Ask, and install; return the clients that were installed."""
-    clients = [plan.client for plan in plans]
-    names = ", ".join(clients)
-    if not plans:
+    plans: Sequence[ClientPlan] = choice.plans
+    names = ", ".join(plan.client for plan in plans)
+    if not plans and (yes or not choice.by_user):
         return []
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
+        if names:
+            tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
         return []
     while not yes:
-        choices = "Y/n/d or names, d shows every line"
-        answer = ask(f"Install into {names}?", choices, default="y", names=clients)
+        by_user = ", ".join(choice.by_user)
+        if by_user:
+            tell(f"          u installs {by_user} for all your projects, in your own settings.")
+        # Of a client whose settings here stay as they are only the user's own are left.
+        own = {plan.client: plan for plan in plans}
+        either = {**choice.by_user, **own}
+        question = f"Install into {names}?" if names else f"Install into {by_user}?"
+        letters = f"{'Y/n' if names else 'N'}/{'u/' if by_user else ''}d"
+        default = "y" if names else "n"
+        answer = ask(question, f"{letters} or names, d shows every line", default=default, names=either)
         if answer == "d":
-            _show_diffs(plans, tell)
+            _show_diffs([*plans, *choice.by_user.values()], tell)
         elif answer == "n":
             tell(
                 "          Nothing was installed; archivist setup asks again, or name one: archivist install"
             )
             return []
         else:
-            plans = [plan for plan in plans if answer == "y" or plan.client in answer.split()]
+            chosen = {"y": own, "u": {**own, **choice.by_user}}.get(answer)
+            plans = list((chosen or {client: either[client] for client in answer.split()}).values())
             break
     for plan in plans:
         done = [plan.client, plan.place.scope, str(plan.place.root)]

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from archivist.edges.install.clients import (
     SHARED_BY_WORKTREES,
     InstallLocation,
     has_server,
+    present_clients,
     targets,
 )
 from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM, named_programs
@@ -78,11 +79,15 @@ class ClientInstall(NamedTuple):
 
 
 def check_chain(
-    root: Path, home: Path | None, log_folder: Path, versions: Mapping[str, str] = MappingProxyType({})
+    root: Path,
+    home: Path | None,
+    log_folder: Path,
+    versions: Mapping[str, str] = MappingProxyType({}),
+    sessions: Mapping[str, int] = MappingProxyType({}),
 ) -> list[Check]:
     """Return the checks of the chain for a project's folder and the user's home.
 
-    `versions` are those that the latest logs name, by client.
+    `versions` are those that the latest logs name, `sessions` how many are known here, by client.
     """
     installs = find_installs(root, home, hook_events.CLIENTS)
     # The client, the program as its settings name it, and the bank they name.
@@ -94,6 +99,9 @@ def check_chain(
     ]
     programs = [program for _, program, _ in calls] or [PROGRAM]
     command = next(filter(None, map(shutil.which, programs)), None)
+    installed = {each.client for each in installs}
+    elsewhere = [client for client in _clients_of_other_worktrees(root) if client not in installed]
+    silent = _unconnected_clients(installed.union(elsewhere), sessions, home) if installed else {}
     return [
         _check_clients(installs, root, home, SetupRecord.load(log_folder).find_changed()),
         _check_command(command, calls, is_needed=bool(installs)),
@@ -102,14 +110,29 @@ def check_chain(
         *(
             _describe_client(client, [each for each in installs if each.client == client], root, versions)
             for client in hook_events.CLIENTS
-            if client in {each[0] for each in installs}
+            if client in installed
         ),
         *(
             Check(client, False, f"told at no event in this worktree: archivist install {client} --local")
-            for client in _clients_of_other_worktrees(root)
-            if client not in {each[0] for each in installs}
+            for client in elsewhere
+        ),
+        *(
+            Check(client, False, f"{number} of its sessions known here, and not connected: {remedy}")
+            for client, number in silent.items()
+            for remedy in [f"archivist install {client} --local"]
         ),
     ]
+
+
+def _unconnected_clients(
+    installed: Collection[str], sessions: Mapping[str, int], home: Path | None
+) -> dict[str, int]:
+    """Return the clients with sessions here that are still used on this machine and are told nothing."""
+    used = {agent.removesuffix("-cli"): number for agent, number in sessions.items()}
+    here = present_clients(home) if home is not None else []
+    # VS Code runs Claude Code's hooks.
+    covered = {*installed, *(["vscode"] if "claude-code" in installed else [])}
+    return {client: used[client] for client in here if client in used and client not in covered}
 
 
 def _clients_of_other_worktrees(root: Path) -> list[str]:
@@ -395,5 +418,5 @@ def _describe_client(
     text = f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}"
     if not hooks:
         return Check(client, False, f"{text}: archivist install {client} --{installs[0].scope}")
-    shortcoming = find_shortcoming(client, root, hooks, version_of(client, versions))
-    return Check(client, not shortcoming, f"{text}; {shortcoming}" if shortcoming else text)
+    lack = find_shortcoming(client, root, hooks, version_of(client, versions))
+    return Check(client, not lack, f"{text}; {lack.text}" if lack else text)
