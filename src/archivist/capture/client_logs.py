@@ -30,6 +30,7 @@ from archivist.files.cursor import export_editor_session, export_terminal_sessio
 from archivist.files.git import TrackedFolders, list_tracked_folders
 from archivist.files.opencode import export_session, list_sessions
 from archivist.files.packed import head_of, open_file
+from archivist.files.sqlite_reader import find_damage
 from archivist.files.worktrees import (
     is_repository,
     knew_worktree,
@@ -212,15 +213,20 @@ def checkout_places(folder: Path, former: Sequence[Path] = (), clones: Sequence[
 
 
 class FoundLogs(NamedTuple):
-    """The logs of a repository's sessions, the oldest first, and what could not be read."""
+    """The logs of a repository's sessions, the oldest first, and what is to be told of others.
+
+    `unreadable` are the damages of databases, whose sessions may be missing.
+    """
 
     logs: list[ClientLog]
     problems: list[str]
+    unreadable: list[str]
 
 
 def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str, str]) -> FoundLogs:
     """Find the logs of a repository's sessions."""
     problems: list[str] = []
+    unreadable: list[str] = []
 
     def root(variable: str, usual: str) -> Path:
         return Path(variables[variable]).expanduser() if variables.get(variable) else home / usual
@@ -230,11 +236,9 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
         *_find_codex(places, root("CODEX_HOME", ".codex")),
         *_find_gemini(places, root("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"),
         *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state"),
-        *_find_opencode(places, opencode_databases(home, variables), problems),
+        *_find_opencode(places, opencode_databases(home, variables), unreadable),
         *_find_vscode(places, [*editor_folders(_EDITORS, home, variables), home / _REMOTE_EDITOR]),
-        *_find_cursor(
-            places, editor_folders(("Cursor",), home, variables), home / ".cursor" / "chats", problems
-        ),
+        *_find_cursor(places, cursor_databases(home, variables), home / ".cursor" / "chats", unreadable),
     ]
     found.sort(key=lambda log: (log.started, log.path, log.session))
     began = [real_folder(Path(folder)) for folder in places.taken]
@@ -249,7 +253,7 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
     ]
     if places.lost:
         problems[-1] += f"; {name_take(places.lost)}"
-    return FoundLogs(found, problems)
+    return FoundLogs(found, problems, unreadable)
 
 
 def name_take(folders: Iterable[str]) -> str:
@@ -312,14 +316,28 @@ def opencode_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
     return sorted(top.glob("opencode*.db")) if is_folder(top) else []
 
 
+def cursor_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
+    """Return the databases in which Cursor's editor keeps its sessions."""
+    tops = editor_folders(("Cursor",), home, variables)
+    databases = (top / "globalStorage" / "state.vscdb" for top in tops)
+    return [database for database in databases if database.is_file()]
+
+
+def find_damages(client: str, home: Path, variables: Mapping[str, str]) -> list[str]:
+    """Say what is damaged in the databases of a client."""
+    places = {"opencode": opencode_databases, "cursor": cursor_databases}
+    found = places[client](home, variables) if client in places else []
+    return [damage for database in found if (damage := find_damage(database, client))]
+
+
 def _find_opencode(
-    places: CheckoutPlaces, databases: Iterable[Path], problems: list[str]
+    places: CheckoutPlaces, databases: Iterable[Path], unreadable: list[str]
 ) -> Iterator[ClientLog]:
     for database in databases:
+        unreadable += filter(None, [find_damage(database, "OpenCode")])
         try:
             sessions = list_sessions(database)
-        except InputError as error:
-            problems.append(error.message)
+        except InputError:
             continue
         for session in sessions:
             if places.has_session(session.folder):
@@ -351,15 +369,14 @@ def _chat_start(path: Path) -> str:
 
 
 def _find_cursor(
-    places: CheckoutPlaces, user_folders: Iterable[Path], chats: Path, problems: list[str]
+    places: CheckoutPlaces, databases: Iterable[Path], chats: Path, unreadable: list[str]
 ) -> Iterator[ClientLog]:
     """Yield the sessions of Cursor's editor, and those of its command line client."""
-    for folder in user_folders:
-        database = folder / "globalStorage" / "state.vscdb"
+    for database in databases:
+        unreadable += filter(None, [find_damage(database, "Cursor")])
         try:
-            sessions = list_editor_sessions(database) if database.is_file() else ()
-        except InputError as error:
-            problems.append(error.message)
+            sessions = list_editor_sessions(database)
+        except InputError:
             continue
         for session in sessions:
             if places.has_session(session.folder):

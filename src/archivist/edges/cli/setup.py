@@ -148,7 +148,8 @@ def _set_up(
     file = paths.bank_file(place).absolute()
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
-    logs, problems = find_client_logs(places, Path.home(), os.environ)
+    logs, problems, unreadable = find_client_logs(places, Path.home(), os.environ)
+    problems += unreadable
     choice = _plan_clients(checkout, logs, named, user=user)
     plans, present = choice.plans, choice.present
     view: dict[str, Any] = {
@@ -157,6 +158,8 @@ def _set_up(
         "gone": dict(places.gone),
         "left_out": dict(places.left_out),
         "lost": dict(places.lost),
+        "unreadable": unreadable,
+        "is_partial": bool(unreadable),
         "clones": list(map(str, clones)),
         "clients": [plan.view() for plan in plans],
         "remarks": choice.remarks,
@@ -200,7 +203,7 @@ def _set_up(
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
     left_out = [client for client in choice.refused if client not in view["installed"]]
-    is_partial = bool(view["unread"] or view["damaged"]) or (how["yes"] and bool(left_out))
+    is_partial = bool(view["unread"] or view["damaged"] or unreadable) or (how["yes"] and bool(left_out))
     return view | {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
 
 

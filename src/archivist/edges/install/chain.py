@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from archivist.capture.client_logs import find_damages
 from archivist.doctor import Check
 from archivist.edges import hook_events
 from archivist.edges.install import changes, jsonc
@@ -53,6 +54,11 @@ _TOLD_AT = {
 }
 # The hooks of the others tell what is learnt.
 _WITH_OWN_LOG = ("claude-code", "codex", "gemini", "copilot", "opencode")
+# Their logs do not tell what was typed from the text of a repository's command.
+_WITHOUT_WISHES = {
+    "opencode": ", but no wishes, since it does not say what was typed",
+    "gemini": ", but no wishes from chats of versions that do not say what was typed",
+}
 # Files of a project whose variables clients give to the programs that they start.
 _FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
 # A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
@@ -108,7 +114,9 @@ def check_chain(
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
         *(
-            _describe_client(client, [each for each in installs if each.client == client], root, versions)
+            _describe_client(
+                client, [each for each in installs if each.client == client], root, home, versions
+            )
             for client in hook_events.CLIENTS
             if client in installed
         ),
@@ -403,7 +411,11 @@ def _check_server(installs: list[ClientInstall], root: Path) -> Check:
 
 
 def _describe_client(
-    client: str, installs: Sequence[ClientInstall], root: Path, versions: Mapping[str, str]
+    client: str,
+    installs: Sequence[ClientInstall],
+    root: Path,
+    home: Path | None,
+    versions: Mapping[str, str],
 ) -> Check:
     """Say what sessions of a client are told, what is learnt from them, and what is missing."""
     hooks = frozenset[Path]().union(*(install.hooks for install in installs))
@@ -413,10 +425,13 @@ def _describe_client(
     if not any(install.has_server for install in installs):
         missing.append("MCP server")
     source = "its log" if client in _WITH_OWN_LOG else "what its hooks tell"
+    source += _WITHOUT_WISHES.get(client, "")
     learnt = f"learnt from {source}" if hooks else "learnt only from logs that archivist setup finds"
     lacking = f"; missing: {', '.join(missing)}" if missing else ""
     text = f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}"
     if not hooks:
         return Check(client, False, f"{text}: archivist install {client} --{installs[0].scope}")
+    if damages := find_damages(client, home, os.environ) if home is not None else []:
+        return Check(client, False, f"{text}; {'; '.join(damages)}: what it holds there is not learnt from")
     lack = find_shortcoming(client, root, hooks, version_of(client, versions))
     return Check(client, not lack, f"{text}; {lack.text}" if lack else text)
