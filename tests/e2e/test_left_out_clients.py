@@ -92,3 +92,21 @@ def test_in_main_an_old_version_is_said_not_to_reach_the_worktrees(
     assert "u installs claude-code for all your projects" in shown
     assert "archivist hook claude-code" in (fresh_home / ".claude" / "settings.json").read_text()
     assert not (app / ".claude" / "settings.local.json").exists()
+
+
+def test_a_misspelt_hook_is_warned_of_while_a_settings_file_has_it(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.claude_code(fresh_home, app)
+    assert run(app, "setup", "--yes").code == 0
+    event = json.dumps({"session_id": "s", "cwd": str(app)})
+    run(app, "hook", "claude-code", "sesion-start", stdin=event)
+    # It was typed by hand: no client calls it.
+    assert run(app, "doctor").code == 0
+    settings = app / ".claude" / "settings.local.json"
+    whole = settings.read_text()
+    settings.write_text(whole.replace("hook claude-code session-start", "hook claude-code sesion-start"))
+    assert "no event 'sesion-start'" in " ".join(run(app, "doctor").out.split())
+    settings.write_text(whole)
+    assert run(app, "doctor").code == 0

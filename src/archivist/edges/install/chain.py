@@ -63,6 +63,7 @@ _WITHOUT_WISHES = {
 _FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
 # A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
 _VARIABLE = r"""(?m)(?:^[ \t]*(?:export[ \t]+)?|")(ARCHIVIST_[A-Z_]{1,80})(?="?[ \t]*[=:])"""
+_MISSPELT = re.compile(r": ValueError: no (?:event|client) '([^']{1,80})'")
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -130,6 +131,27 @@ def check_chain(
             for remedy in [f"archivist install {client} --local"]
         ),
     ]
+
+
+def is_name_gone(failure: str, root: Path, home: Path | None) -> bool:
+    """Say whether a hook failed only since its call was misspelt, and no settings file has that name now."""
+    found = _MISSPELT.search(failure)
+    if found is None:
+        return False
+    trees = dict.fromkeys((root, *worktrees_of(root)))
+    places = [InstallLocation(tree, is_local=is_local) for tree in trees for is_local in (False, True)]
+    places += [InstallLocation(home, is_user=True)] if home is not None else []
+    files = {
+        target.path
+        for place in places
+        for client in hook_events.CLIENTS
+        for target in targets(client, place, with_server=False)
+    }
+    for path in files:
+        with suppress(ArchivistError):
+            if found[1] in _read_hooks(path):
+                return False
+    return True
 
 
 def _unconnected_clients(

@@ -44,7 +44,8 @@ _FOLDERS = (
     "Code", "User", "copilot", "hooks", "opencode", "plugins", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = (
-    "hooks only; the MCP server is left out, since its settings file belongs to the project. For yourself"
+    "hooks only, which inject lessons and learn by themselves; the MCP server, by which an agent can also"
+    " search, is left out, since its settings file belongs to the project. If you want it, for yourself"
 )
 
 
