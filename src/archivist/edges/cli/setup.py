@@ -152,20 +152,7 @@ def _set_up(
     problems += unreadable
     choice = _plan_clients(checkout, logs, named, user=user)
     plans, present = choice.plans, choice.present
-    view: dict[str, Any] = {
-        "bank": str(file),
-        "sessions": dict(Counter(log.client for log in logs)),
-        "gone": dict(places.gone),
-        "left_out": dict(places.left_out),
-        "lost": dict(places.lost),
-        "unreadable": unreadable,
-        "is_partial": bool(unreadable),
-        "clones": list(map(str, clones)),
-        "clients": [plan.view() for plan in plans],
-        "remarks": choice.remarks,
-        "refused": choice.refused,
-        "dry_run": how["dry_run"],
-    }
+    view = _view_found(file, logs, places, unreadable, choice) | {"dry_run": how["dry_run"]}
     has_repository = bool(repositories_above(file))
     sessions = _describe_sessions(logs, places, has_repository=has_repository)
     was_at = _find_former_folder(file)
@@ -205,6 +192,29 @@ def _set_up(
     left_out = [client for client in choice.refused if client not in view["installed"]]
     is_partial = bool(view["unread"] or view["damaged"] or unreadable) or (how["yes"] and bool(left_out))
     return view | {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
+
+
+def _view_found(
+    file: Path,
+    logs: Sequence[ClientLog],
+    places: CheckoutPlaces,
+    unreadable: Sequence[str],
+    choice: _ClientChoice,
+) -> dict[str, Any]:
+    """Return what was found as plain values."""
+    return {
+        "bank": str(file),
+        "sessions": dict(Counter(log.client for log in logs)),
+        "gone": dict(places.gone),
+        "left_out": dict(places.left_out),
+        "lost": dict(places.lost),
+        "unreadable": unreadable,
+        "is_partial": bool(unreadable),
+        "clones": list(map(str, places.clones)),
+        "clients": [plan.view() for plan in choice.plans],
+        "remarks": choice.remarks,
+        "refused": choice.refused,
+    }
 
 
 def _open_record(state: Path, *, has_made_bank: bool, has_made_home: bool) -> tuple[SetupRecord, list[str]]:

@@ -265,24 +265,29 @@ def targets(client: str, place: InstallLocation, *, with_server: bool = True) ->
                 InstallTarget(servers, servers="mcpServers", server=server),
             ]
         case "opencode":
-            top = _moved_by("XDG_CONFIG_HOME", place, "opencode")
-            top = top or place.file(".opencode", ".config/opencode")
-            config, commented = top / "opencode.json", top / "opencode.jsonc"
-            config = commented if commented.exists() and not config.exists() else config
-            # Version 2 reads this form of the first too.
-            server = {"type": "local", "command": [program, SERVER]}
-            text = Path(__file__).with_name("opencode.js").read_text("utf-8")
-            text = text.replace(f'spawn("{PROGRAM}"', f"spawn({json.dumps(program)}")
-            found = [
-                InstallTarget(top / "plugins/archivist.js", hooks, text=text),
-                InstallTarget(config, servers="mcp", server=server),
-            ]
+            found = _opencode_targets(place, hooks, program)
         case _:
             settings = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
             servers = _vscode_folder(place) / "mcp.json"
             found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="servers", server=entry)]
     found = [replace(target, is_user=place.is_user) for target in found]
     return found if with_server else [replace(target, servers="") for target in found if target.hooks]
+
+
+def _opencode_targets(place: InstallLocation, hooks: Sequence[Hook], program: str) -> list[InstallTarget]:
+    """Return OpenCode's files: a plugin that calls our hooks, and the configuration with our server."""
+    top = _moved_by("XDG_CONFIG_HOME", place, "opencode")
+    top = top or place.file(".opencode", ".config/opencode")
+    config, commented = top / "opencode.json", top / "opencode.jsonc"
+    config = commented if commented.exists() and not config.exists() else config
+    # Version 2 reads this form of the first too.
+    server = {"type": "local", "command": [program, SERVER]}
+    text = Path(__file__).with_name("opencode.js").read_text("utf-8")
+    text = text.replace(f'spawn("{PROGRAM}"', f"spawn({json.dumps(program)}")
+    return [
+        InstallTarget(top / "plugins/archivist.js", hooks, text=text),
+        InstallTarget(config, servers="mcp", server=server),
+    ]
 
 
 def _moved_by(variable: str, place: InstallLocation, name: str) -> Path | None:
