@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
+from archivist.clock import from_text
 from archivist.errors import ArchivistError, BankDamagedError, BankError
 from archivist.recall.query import LIVE
 from archivist.recall.results import FRESH
@@ -189,6 +191,22 @@ def _silent_clients(reader: Reader) -> dict[str, str]:
     }
 
 
+def _latest_captured(bank: Bank) -> dict[str, datetime]:
+    """Return when the latest session ended whose log a hook had captured, by client."""
+    fields = ("extra", "finished")
+    with bank.reading() as reader:
+        rows = reader.select_fields(
+            "episode", fields, equals("action", None), order=("-started",), limit=_LATEST_SESSIONS
+        )
+    found: dict[str, datetime] = {}
+    for extra, finished in rows:
+        kept = json.loads(extra).get(LOG)
+        if finished and isinstance(kept, dict) and not kept.get("missing"):
+            client, when = str(kept.get("client")), from_text(finished)
+            found[client] = max(when, found.get(client, when))
+    return found
+
+
 def logged_versions(bank: Bank) -> dict[str, str]:
     """Return the version of each client, by its name in runs, that its latest captured log names."""
     with bank.reading() as reader:
@@ -200,6 +218,17 @@ def logged_versions(bank: Bank) -> dict[str, str]:
         if version := json.loads(extra).get("agent_version"):
             found.setdefault(str(agent), str(version))
     return found
+
+
+def count_sessions(bank: Bank) -> Counter[str]:
+    """Count the captured sessions of the folder's project by the client's name in runs."""
+    from archivist.projects import names_of, project_at
+
+    with bank.reading() as reader:
+        names = names_of(reader, project_at(reader, bank.folder or bank.root, bank.root))
+        conditions = equals("action", None), one_of("project", names)
+        rows = reader.select_fields("episode", ("agent", "parent"), *conditions)
+    return Counter(str(agent) for agent, parent in rows if not parent)
 
 
 def check_reflection(bank: Bank) -> tuple[bool, str]:
@@ -327,14 +356,24 @@ def find_doubtful_lessons(bank: Bank) -> list[LessonRecommendation]:
     return [each for each in doubtful if bank.lessons.get(each.lesson).status in LIVE]
 
 
-def check_hook_failures(bank: Path | None, now: datetime) -> Check:
-    """Report the last hook failure, of a bank or of none; both are logged under the user's home."""
+def check_hook_failures(
+    bank: Path | None, now: datetime, is_past: Callable[[datetime, str], bool] = lambda *_: False
+) -> Check:
+    """Report the last hook failure, of a bank or of none; both are logged under the user's home.
+
+    One whose cause is gone, by its time and text, is past.
+    """
     from archivist.files import hook_log
     from archivist.paths import state_folder
 
     home = _home_or_none()
     folders = [] if home is None else [home, *([state_folder(bank)] if bank is not None else [])]
-    noted = [(when, what, each) for each in folders for when, what in [hook_log.last_failure(each)] if when]
+    noted = [
+        (when, what, each)
+        for each in folders
+        for when, what in [hook_log.last_failure(each, is_past)]
+        if when
+    ]
     patience = {folder: _FORGIVEN_ANYWHERE if folder == home else _FORGIVEN_AFTER for folder in folders}
     fresh = [each for each in noted if now - each[0] <= patience[each[2]]]
     if not noted:
@@ -472,8 +511,11 @@ class Doctor(BankService):
             }
 
     @reads(Layer.BANK)
-    def health(self) -> list[Check]:
-        """Return every check of the bank; one that cannot be made says why, and the others still run."""
+    def health(self, is_past: Callable[[datetime, str], bool] = lambda *_: False) -> list[Check]:
+        """Return every check of the bank; one that cannot be made says why, and the others still run.
+
+        `is_past` says of a hook's failure, by its time and text, whether its cause is gone.
+        """
         bank, found = self._bank, []
         for name, check in _CHECKS.items():
             try:
@@ -485,7 +527,14 @@ class Doctor(BankService):
                 if found[0].is_well:
                     raise
                 found.append(Check(name, False, f"could not be checked in a damaged bank: {error}"))
-        found.append(check_hook_failures(bank.path, bank.now()))
+        captured = _latest_captured(bank)
+
+        def is_mended(when: datetime, text: str) -> bool:
+            client, _, moment = text.partition(" ")
+            # The process that reads a session's log after a hook: a later log was read whole.
+            return is_past(when, text) or (moment.startswith("after ") and captured.get(client, when) > when)
+
+        found.append(check_hook_failures(bank.path, bank.now(), is_mended))
         if bank.config.server.url:
             found.append(check_server(bank))
         # The rest of a path is nobody's business: reports are pasted into issues.

@@ -265,6 +265,11 @@ def _distinct_name(name: str, place: str) -> str:
     return f"{name}@{sha256(place.encode()).hexdigest()[:8]}"
 
 
+def is_distinct_name(name: str) -> bool:
+    """Say whether a name was given because nothing told whose the runs are, or another has the plain one."""
+    return re.search(r"@[0-9a-f]{8}$", name) is not None
+
+
 def project_and_doubt(reader: Reader, folder: Path, root: Path) -> tuple[str, str]:
     """Return the project of a folder, and a name that it has of which nothing says whose it is, if any."""
     repository = _describe_repository(folder, root)
@@ -295,16 +300,31 @@ def note_name(writer: Writer, name: str, folder: Path | None, root: Path) -> Non
 
 
 def is_name_of(name: str, folder: Path | None, root: Path) -> bool:
-    """Say whether the repository of a folder, or of the bank, may be called so."""
-    return _named_repository(name, folder, root) is not None
+    """Say whether the repository of a folder, or of the bank, may be called so.
+
+    A name that was given because nothing told whose the runs are may be any repository's.
+    """
+    return is_distinct_name(name) or _named_repository(name, folder, root) is not None
 
 
 def claim_name(writer: Writer, name: str, folder: Path, root: Path) -> None:
-    """Note that a name is that of the folder's repository, whoever had it."""
+    """Note that a name is that of the folder's repository, whoever had it, and file its lessons there.
+
+    A failure's key begins with its project: of two lessons on one failure none would find the other.
+    """
+    from dataclasses import replace
+
+    from archivist.records import Lesson
     from archivist.records.plain import canonical_json
 
     _note_owner(writer, name, _describe_repository(folder, root))
     writer.set_setting(PROJECT_NAMES, canonical_json(find_names(writer, folder, root)))
+    project = project_at(writer, folder, root)
+    others = [other for other in names_of(writer, project) if other != project]
+    for lesson in writer.select(Lesson, one_of("repo", others)) if others else ():
+        key = lesson.signature.removeprefix(f"{lesson.repo}|")
+        signature = lesson.signature if key == lesson.signature else f"{project}|{key}"
+        writer.put(replace(lesson, repo=project, signature=signature), "claim")
 
 
 def _note_first_owner(writer: Writer, name: str, repository: Repository, root: Path) -> None:
@@ -450,7 +470,9 @@ def is_newer(folder: Path, moment: datetime | None) -> bool:
     known = moment.timestamp() if moment else 0.0
     inner = repository_around(real_folder(folder))
     while inner is not None and (outer := repository_around(inner.parent)) is not None:
-        if _made_at(inner / ".git") > known:
+        # A linked worktree lies where the user had git put it, whatever was there before.
+        is_linked = to_main_worktree(inner) == to_main_worktree(outer)
+        if not is_linked and _made_at(inner / ".git") > known:
             return True
         inner = outer
     return False

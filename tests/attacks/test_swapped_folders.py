@@ -108,6 +108,9 @@ def test_only_a_repository_that_came_into_another_since_may_not_be_what_was_ther
     # A repository that lies in no other is its own, however new.
     assert not is_newer(work / "shop", before)
     assert not is_newer(work / "evil" / "app", before)
+    # A worktree of the repository around it is that repository, however new.
+    git(work / "evil", "worktree", "add", "-q", ".claude/worktrees/fix")
+    assert not is_newer(work / "evil" / ".claude" / "worktrees" / "fix" / "src", before)
 
 
 # A link inside a repository leads nowhere, also for hooks and for what `setup` finds

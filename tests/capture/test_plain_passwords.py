@@ -85,6 +85,38 @@ def test_a_chosen_word_behind_a_plain_key_is_redacted(name: str) -> None:
 
 
 @pytest.mark.req("N7")
+@pytest.mark.parametrize(
+    "secret", [f"{HORSE}2Secret!", f"{HORSE}77", f"{HORSE.title()}2031", f"{HORSE}Shoe#"]
+)
+@pytest.mark.parametrize(
+    "typed", ["deploy with password {}", "use the password {} for staging", "try it using my password {}."]
+)
+def test_a_word_typed_behind_the_word_for_a_password_is_redacted(typed: str, secret: str) -> None:
+    cleaned = redact(typed.format(secret)).text
+    assert cleaned == typed.format("[redacted:password]")
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sign in with password authentication!",
+        "continue with password reset?",
+        "use password hashing 2 times",
+        "use password_hash2 here",
+        "try the password field!",
+        "connect using password: YES",
+        "the password Base64Encoder is used",
+        "my password works in v2.1",
+        "use password policy 2031",
+        "log in with password-less2 flow",
+    ],
+)
+def test_prose_about_a_password_stays(text: str) -> None:
+    assert redact(text).text == text
+
+
+@pytest.mark.req("N7")
 @pytest.mark.parametrize("key", VENDORS)
 def test_a_vendors_prefix_is_enough(key: str) -> None:
     assert key not in redact(f"loaded {key} ok").text

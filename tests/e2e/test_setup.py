@@ -437,7 +437,8 @@ def test_sessions_of_many_folders_that_are_gone_are_taken_by_one_command(
     app = client_homes.make_repository(tmp_path / "mill", "https://example.org/new/mill.git")
     named = run(app, "setup", "--dry-run").out
     assert (
-        f"4 more began in 4 folders called mill that are gone; to take them: {_MOVED} {tmp_path}\n" in named
+        f"4 more began in 4 folders called mill that are gone; to take all of these: {_MOVED} {tmp_path}\n"
+        in named
     )
     one = run(app, "setup", "--moved-from", str(trees)).out
     assert "Sessions  3 found: 3 of codex\n          1 more began in a folder called mill" in one

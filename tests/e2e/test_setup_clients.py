@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -169,9 +170,55 @@ def test_an_old_claude_code_in_a_linked_worktree_is_warned_of(
     client_homes.git(app, "worktree", "add", "-q", str(tree), "-b", "tree")
     log = client_homes.claude_code(fresh_home, tree)
     log.write_text(log.read_text().replace("2.1.325", "2.1.90"))
-    told = "claude-code 2.1.90 reads no hooks of the main worktree: claude update"
+    told = "claude-code 2.1.90 reads no hooks of the main worktree in the others: claude update"
     assert told in run(tree, "setup", "--yes").out
     assert told in " ".join(run(tree, "doctor").out.split())
     assert told not in " ".join(run(app, "doctor").out.split())
     newer = _make_program(tmp_path / "bin", "claude", "2.1.300 (Claude Code)")
     assert told not in " ".join(_run_with([newer], fresh_home, tree, "doctor").split())
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "cursor", "vscode", "copilot"])
+def test_where_the_program_is_not_on_the_path_the_hooks_name_its_own(
+    client: str, fresh_home: Path, tmp_path: Path
+) -> None:
+    """A client that a desktop started has another path than a terminal."""
+    app = client_homes.make_repository(tmp_path / "app")
+    bare = {"HOME": str(fresh_home), "PATH": "/usr/bin:/bin"}
+
+    def call(*words: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            words, cwd=app, env=bare, input=stdin.encode(), capture_output=True, check=False, timeout=120
+        )
+        return done.stdout.decode() + done.stderr.decode()
+
+    for number in range(3):
+        client_homes.codex(fresh_home, app, number)
+    call(PROGRAM, "setup", "--yes", "--client", client)
+    files = [path for path in app.rglob("*.json") if ".git" not in path.relative_to(app).parts]
+    written = "\n".join(path.read_text() for path in files)
+    ((command, *_),) = {
+        tuple(found) for found in [re.findall(rf'"command": "([^"]+ hook {client} session-start)"', written)]
+    }
+    assert command == f"{PROGRAM} hook {client} session-start"
+    event = json.dumps({"session_id": "s", "cwd": str(app), "source": "startup"})
+    assert "PYTHONPATH=src" in call("/bin/sh", "-c", command, stdin=event)
+    assert "is installed already" in call(PROGRAM, "setup", "--yes")
+    # By its name or by its path it is the same program.
+    told = _run_with([], fresh_home, app, "setup", "--yes") + _run_with([], fresh_home, app, "doctor")
+    assert f"{client} is installed already" in told
+    assert "in part" not in told
+    shared = call(PROGRAM, "install", client, "--project")
+    assert "archivist is not on PATH, so that no client can call it: add" in shared
+
+
+def test_opencodes_plugin_names_the_program_where_it_is_not_on_the_path(
+    fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.opencode(fresh_home, app)
+    bare = {"HOME": str(fresh_home), "PATH": "/usr/bin:/bin"}
+    subprocess.run([PROGRAM, "setup", "--yes"], cwd=app, env=bare, capture_output=True, check=True)
+    plugin = fresh_home / ".config" / "opencode" / "plugins" / "archivist.js"
+    assert f'spawn("{PROGRAM}", ["hook", "opencode", event], {{' in plugin.read_text()
+    assert "opencode is installed already" in _run_with([], fresh_home, app, "setup", "--yes")

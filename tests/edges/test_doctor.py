@@ -21,6 +21,7 @@ from archivist.edges.cli.session import Session
 from archivist.edges.hooks import follow_up
 from archivist.files import hook_log
 from archivist.paths import bank_file, state_folder, unreadable_above
+from archivist.records import Episode
 from archivist.trust import find_bank_folder
 from archivist.workspace import links_service
 from tests.banks import lay_bank
@@ -84,6 +85,26 @@ def test_a_failure_is_a_warning_for_a_time(bank: Bank, home: Path) -> None:
     check = health.check_hook_failures(file, now + timedelta(days=2))
     assert (check.is_well, "gemini stop: oops" in check.text) == (False, True)
     assert health.check_hook_failures(file, now + timedelta(days=8)).is_well
+
+
+def test_a_log_that_could_not_be_read_is_no_warning_once_a_later_one_was(bank: Bank) -> None:
+    now = bank.now()
+
+    def check() -> health.Check:
+        return next(each for each in bank.doctor.health() if each.name == "failures")
+
+    folder = state_folder(bank.path)
+    hook_log.log_failure(folder, "codex after session-end: another process held hooks.lock", now)
+    bank.capture(Episode(id="s-1", started=now, finished=now + timedelta(minutes=5)), ())
+    bank.runs.note_on_run("s-1", health.LOG, {"client": "gemini", "missing": ""})
+    assert not check().is_well
+    bank.runs.note_on_run("s-1", health.LOG, {"client": "codex", "missing": "no log was named"})
+    assert not check().is_well
+    bank.runs.note_on_run("s-1", health.LOG, {"client": "codex", "missing": ""})
+    assert check().is_well
+    # What a hook itself could not do is not shown to work by a log.
+    hook_log.log_failure(folder, "codex prompt: gave up after 4 s", now)
+    assert not check().is_well
 
 
 def test_without_a_bank_the_chain_is_checked_all_the_same(

@@ -30,6 +30,7 @@ from archivist.files.cursor import export_editor_session, export_terminal_sessio
 from archivist.files.git import TrackedFolders, list_tracked_folders
 from archivist.files.opencode import export_session, list_sessions
 from archivist.files.packed import head_of, open_file
+from archivist.files.sqlite_reader import find_damage
 from archivist.files.worktrees import (
     is_repository,
     knew_worktree,
@@ -47,6 +48,8 @@ from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of
 _EDITORS = ("Code", "Code - Insiders", "VSCodium")
 _REMOTE_EDITOR = ".vscode-server/data/User"
 _TERMINAL_STORE = "store.db"
+# Where Claude Code puts the worktrees that it makes and removes by itself.
+_CLIENT_WORKTREES = (".claude", "worktrees")
 # Claude Code cuts the name of a folder here.
 _SLUG_CHARACTERS = 200
 
@@ -90,24 +93,27 @@ class LogHead(NamedTuple):
 class CheckoutPlaces:
     """Where a repository is checked out, and the address of its remote.
 
-    `former` are the roots that a person named: where the repository was, or folders above such places.
-    `clones` are other checkouts of the same repository. `left_out` counts by folder the sessions inside of a
-    checkout that are not taken for the repository's; `taken` are the folders of those that are, `lost` those
-    beside a checkout that are gone and may have been worktrees.
+    `trees` are its worktrees, `former` the places that a person named: where the repository was, or folders
+    above such places; `roots` are both. `clones` are other checkouts of the same repository. By folder are
+    counted: sessions inside of a checkout that are not taken for the repository's (`left_out`), those of
+    folders that are gone and lay beside a checkout, where they may have been worktrees (`lost`), or had the
+    repository's name (`gone`). `taken` are the folders of those that are its own.
     """
 
     roots: tuple[Path, ...]
+    trees: tuple[Path, ...]
     remote: str
     former: tuple[Path, ...] = ()
     clones: tuple[Path, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
     lost: Counter[str] = field(default_factory=Counter)
+    gone: Counter[str] = field(default_factory=Counter)
     _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
 
     def has_name(self, folder: str) -> bool:
         """Say whether a folder is called like one of the checkouts."""
-        own = {root.name for root in self.roots if root not in self.former}
+        own = {root.name for root in self.trees}
         return folder.replace("\\", "/").rpartition("/")[2] in own
 
     def may_have_been_worktree(self, folder: str) -> bool:
@@ -116,21 +122,37 @@ class CheckoutPlaces:
         It may have been anybody's: a person is told, and its sessions are not taken.
         """
         path = Path(os.path.normpath(folder or "."))
-        beside = [root for root in self.roots if root not in self.former and root.parent == path.parent]
+        beside = [root for root in self.trees if root.parent == path.parent]
         return (
             path.is_absolute()
             and not is_folder(path)
             and any(path.name.startswith(root.name) or knew_worktree(root, path) for root in beside)
         )
 
-    def has_session(self, folder: str, remote: str = "") -> bool:
-        """Say whether a session that began in a folder, in a clone of a remote, is the repository's."""
+    def has_session(self, folder: str, remote: str = "", *, count: int = 1) -> bool:
+        """Say whether sessions that began in a folder, in a clone of a remote, are the repository's.
+
+        They are counted where they may be its own, so that a person can say so.
+        """
         is_own = self._is_own(folder, remote)
         if is_own:
             self.taken.add(folder)
-        return is_own
+        elif not count:
+            return False
+        elif is_own is None:
+            self.left_out[folder] += count
+        elif folder and not is_folder(Path(folder)):
+            if self.has_name(folder):
+                self.gone[folder] += count
+            elif self._is_lost_worktree(folder, remote):
+                self.lost[folder] += count
+        return bool(is_own)
 
-    def _is_own(self, folder: str, remote: str) -> bool:
+    def _is_lost_worktree(self, folder: str, remote: str) -> bool:
+        return remote_address(remote) in ("", self.remote) and self.may_have_been_worktree(folder)
+
+    def _is_own(self, folder: str, remote: str) -> bool | None:
+        """Say whether a folder is the repository's; None of one inside that may be another repository's."""
         path = real_folder(Path(folder)) if Path(folder).is_absolute() else Path()
         top = Path(path.anchor)
         is_there = bool(path.anchor) and is_folder(path)
@@ -140,79 +162,83 @@ class CheckoutPlaces:
         # Some clients note no more than `owner/repo`.
         is_named = remote.lower() == project_of_address(self.remote).lower() != ""
         is_ours = remote_address(remote) == self.remote != "" or is_named
-        above = [root for root in self.roots if path.is_relative_to(root)]
-        root = max(above, key=lambda each: len(each.parts), default=None)
-        if root in self.former and not is_there and self.has_name(folder):
+        # With a folder above them a person names all that were told to be gone.
+        is_asked = not is_there and any(path.is_relative_to(former) for former in self.former)
+        if is_asked and (self.has_name(folder) or self._is_lost_worktree(folder, remote)):
             return True
+        # A former place inside of a checkout is a part of it.
+        above = [tree for tree in self.trees if path.is_relative_to(tree)]
+        above = above or [root for root in self.roots if path.is_relative_to(root)]
+        root = max(above, key=lambda each: len(each.parts), default=None)
         is_repo = is_repository(repository)
         if root is None or (is_repo and repository != repository_of(root, top)):
             # A repository inside of this one is another, unless it is a clone of the same remote.
             is_clone = repository in self.clones or remote_address(remote_of(repository)) == self.remote != ""
             return is_clone if is_repo else is_ours
-        if path == root or (is_ours if remote else self._holds(root, path, is_there=is_there)):
-            return True
-        self.left_out[folder] += 1
-        return False
+        is_taken = is_there or (is_asked and root in self.trees)
+        is_held = path in self.roots or (is_ours if remote else self._holds(root, path, is_taken=is_taken))
+        return is_held or (None if root in self.trees else False)
 
-    def _holds(self, root: Path, path: Path, *, is_there: bool) -> bool:
+    def _holds(self, root: Path, path: Path, *, is_taken: bool) -> bool:
         """Say whether a folder inside a checkout is the repository's own: no submodule, and not a clone once.
 
-        Of a folder that is gone nothing but git's list of files can say that it was no other repository.
+        One that is gone, and that no person named, was its own if git knows files or a worktree of it. So it
+        was where only a client makes worktrees.
         """
         asked = root if is_folder(root) else next(filter(is_folder, self.roots), root)
         if asked not in self._tracked:
             self._tracked[asked] = list_tracked_folders(asked)
         tracked, kept = self._tracked[asked], shared_git_dir(asked)
         if tracked is None:
-            return is_there and kept is None
+            return is_taken and kept is None
         parts = path.relative_to(root).parts
         inside = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
         # Git keeps the repository of a submodule that was removed.
         is_submodule = not tracked.submodules.isdisjoint(inside) or (
             kept is not None and any((kept / "modules" / name / "HEAD").is_file() for name in inside)
         )
-        return not is_submodule and (is_there or inside[-1] in tracked.folders)
+        if is_submodule or is_taken or inside[-1] in tracked.folders:
+            return not is_submodule
+        is_clients = parts[: len(_CLIENT_WORKTREES)] == _CLIENT_WORKTREES != parts
+        return is_clients or any(knew_worktree(asked, root / name) for name in inside)
 
 
 def checkout_places(folder: Path, former: Sequence[Path] = (), clones: Sequence[Path] = ()) -> CheckoutPlaces:
     """Return where the repository of a folder is checked out, and was; a folder in none is its own place."""
     own = Path(os.path.realpath(folder))
     remote = remote_address(remote_of(repository_of(own, Path(own.anchor))))
-    roots = dict.fromkeys([*(worktrees_of(own) or [own]), *former])
-    return CheckoutPlaces(tuple(roots), remote, tuple(former), tuple(clones))
+    trees = tuple(worktrees_of(own) or [own])
+    roots = dict.fromkeys([*trees, *former])
+    return CheckoutPlaces(tuple(roots), trees, remote, tuple(former), tuple(clones))
 
 
 class FoundLogs(NamedTuple):
-    """The logs of a repository's sessions, the oldest first, and what could not be read.
+    """The logs of a repository's sessions, the oldest first, and what is to be told of others.
 
-    `gone` counts the sessions of folders that are not there any more and had the repository's name,
-    `left_out` those inside of a checkout that may be another repository's.
+    `unreadable` are the damages of databases, whose sessions may be missing.
     """
 
     logs: list[ClientLog]
     problems: list[str]
-    gone: Counter[str]
-    left_out: Counter[str]
+    unreadable: list[str]
 
 
 def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str, str]) -> FoundLogs:
     """Find the logs of a repository's sessions."""
     problems: list[str] = []
-    gone: Counter[str] = Counter()
+    unreadable: list[str] = []
 
     def root(variable: str, usual: str) -> Path:
         return Path(variables[variable]).expanduser() if variables.get(variable) else home / usual
 
     found = [
-        *_find_claude_code(places, root("CLAUDE_CONFIG_DIR", ".claude") / "projects", gone),
-        *_find_codex(places, root("CODEX_HOME", ".codex"), gone),
+        *_find_claude_code(places, root("CLAUDE_CONFIG_DIR", ".claude") / "projects"),
+        *_find_codex(places, root("CODEX_HOME", ".codex")),
         *_find_gemini(places, root("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"),
-        *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state", gone),
-        *_find_opencode(places, opencode_databases(home, variables), problems),
+        *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state"),
+        *_find_opencode(places, opencode_databases(home, variables), unreadable),
         *_find_vscode(places, [*editor_folders(_EDITORS, home, variables), home / _REMOTE_EDITOR]),
-        *_find_cursor(
-            places, editor_folders(("Cursor",), home, variables), home / ".cursor" / "chats", problems
-        ),
+        *_find_cursor(places, cursor_databases(home, variables), home / ".cursor" / "chats", unreadable),
     ]
     found.sort(key=lambda log: (log.started, log.path, log.session))
     began = [real_folder(Path(folder)) for folder in places.taken]
@@ -222,14 +248,28 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
         if not any(folder.is_relative_to(former) for folder in began)
     ]
     problems += [
-        f"{count} left out that began in {folder}, which is gone and may have been a worktree; to take them:"
-        f" archivist setup --moved-from {shlex.quote(folder)}"
+        f"{count} left out that began in {folder}, which is gone and may have been a worktree"
         for folder, count in places.lost.items()
     ]
-    return FoundLogs(found, problems, gone, places.left_out)
+    if places.lost:
+        problems[-1] += f"; {name_take(places.lost)}"
+    return FoundLogs(found, problems, unreadable)
 
 
-def _find_claude_code(places: CheckoutPlaces, top: Path, gone: Counter[str]) -> Iterator[ClientLog]:
+def name_take(folders: Iterable[str]) -> str:
+    """Say how a person has the sessions of folders that are gone taken: by one folder above them all."""
+    first, *others = folders
+    try:
+        above = os.path.commonpath([first, *others])
+    except ValueError:
+        # Folders of two systems have nothing in common.
+        above = first
+    return (
+        f"to take {'all of these' if others else 'them'}: archivist setup --moved-from {shlex.quote(above)}"
+    )
+
+
+def _find_claude_code(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
     names = tuple(f"-{_slug_of(Path(root.name))}" for root in places.roots)
     # Each session's own log says whether it began in the repository.
     known = [*places.roots, *(tree for clone in places.clones for tree in worktrees_of(clone) or [clone])]
@@ -238,13 +278,13 @@ def _find_claude_code(places: CheckoutPlaces, top: Path, gone: Counter[str]) -> 
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
         is_below = any(folder.name == slug or folder.name.startswith(f"{slug}-") for slug in slugs)
         if is_below or folder.name.endswith(names):
-            yield from _find_by_head(places, "claude-code", folder, gone, is_own=folder.name in slugs)
+            yield from _find_by_head(places, "claude-code", folder, is_own=folder.name in slugs)
         elif folder.name.startswith(beside) and any(
             # Other projects lie beside this one too: of each the head of one log is read.
             places.may_have_been_worktree(read_head(path).folder)
             for path in scan_log_folder(folder).candidates[:1]
         ):
-            yield from _find_by_head(places, "claude-code", folder, gone)
+            yield from _find_by_head(places, "claude-code", folder)
 
 
 def _slug_of(path: Path) -> str:
@@ -255,17 +295,18 @@ def _slug_of(path: Path) -> str:
     return "".join(signs)
 
 
-def _find_codex(places: CheckoutPlaces, home: Path, gone: Counter[str]) -> Iterator[ClientLog]:
+def _find_codex(places: CheckoutPlaces, home: Path) -> Iterator[ClientLog]:
     for name in ("sessions", "archived_sessions"):
-        yield from _find_by_head(places, "codex", home / name, gone)
+        yield from _find_by_head(places, "codex", home / name)
 
 
 def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
     hashes = {sha256(os.fsencode(root)).hexdigest() for root in (*places.roots, *places.clones)}
     for folder in sorted(top.iterdir()) if is_folder(top) else ():
         began = read_small_text(folder / ".project_root").strip()
-        if folder.name in hashes or (began and places.has_session(began)):
-            yield from _find_by_head(places, "gemini-cli", folder / "chats", Counter(), is_own=True)
+        chats = len(scan_log_folder(folder / "chats").candidates) if is_folder(folder / "chats") else 0
+        if folder.name in hashes or (began and places.has_session(began, count=chats)):
+            yield from _find_by_head(places, "gemini-cli", folder / "chats", is_own=True)
 
 
 def opencode_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
@@ -275,14 +316,28 @@ def opencode_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
     return sorted(top.glob("opencode*.db")) if is_folder(top) else []
 
 
+def cursor_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
+    """Return the databases in which Cursor's editor keeps its sessions."""
+    tops = editor_folders(("Cursor",), home, variables)
+    databases = (top / "globalStorage" / "state.vscdb" for top in tops)
+    return [database for database in databases if database.is_file()]
+
+
+def find_damages(client: str, home: Path, variables: Mapping[str, str]) -> list[str]:
+    """Say what is damaged in the databases of a client."""
+    places = {"opencode": opencode_databases, "cursor": cursor_databases}
+    found = places[client](home, variables) if client in places else []
+    return [damage for database in found if (damage := find_damage(database, client))]
+
+
 def _find_opencode(
-    places: CheckoutPlaces, databases: Iterable[Path], problems: list[str]
+    places: CheckoutPlaces, databases: Iterable[Path], unreadable: list[str]
 ) -> Iterator[ClientLog]:
     for database in databases:
+        unreadable += filter(None, [find_damage(database, "OpenCode")])
         try:
             sessions = list_sessions(database)
-        except InputError as error:
-            problems.append(error.message)
+        except InputError:
             continue
         for session in sessions:
             if places.has_session(session.folder):
@@ -295,10 +350,10 @@ def _find_vscode(places: CheckoutPlaces, user_folders: Iterable[Path]) -> Iterat
     for folder in user_folders:
         for note in sorted((folder / "workspaceStorage").glob("*/workspace.json")):
             opened = folder_of_uri(text(object_in(read_small_text(note)), "folder"))
-            if not opened or not places.has_session(opened):
-                continue
-            for path in sorted((note.parent / "chatSessions").glob("*.json*")):
-                if path.suffix in (".json", ".jsonl"):
+            found = sorted((note.parent / "chatSessions").glob("*.json*"))
+            chats = [path for path in found if path.suffix in (".json", ".jsonl")]
+            if opened and places.has_session(opened, count=len(chats)):
+                for path in chats:
                     yield ClientLog("vscode", path, _chat_start(path), path.stem, folder=opened)
 
 
@@ -314,15 +369,14 @@ def _chat_start(path: Path) -> str:
 
 
 def _find_cursor(
-    places: CheckoutPlaces, user_folders: Iterable[Path], chats: Path, problems: list[str]
+    places: CheckoutPlaces, databases: Iterable[Path], chats: Path, unreadable: list[str]
 ) -> Iterator[ClientLog]:
     """Yield the sessions of Cursor's editor, and those of its command line client."""
-    for folder in user_folders:
-        database = folder / "globalStorage" / "state.vscdb"
+    for database in databases:
+        unreadable += filter(None, [find_damage(database, "Cursor")])
         try:
-            sessions = list_editor_sessions(database) if database.is_file() else ()
-        except InputError as error:
-            problems.append(error.message)
+            sessions = list_editor_sessions(database)
+        except InputError:
             continue
         for session in sessions:
             if places.has_session(session.folder):
@@ -338,7 +392,7 @@ def _find_cursor(
 
 
 def _find_by_head(
-    places: CheckoutPlaces, client: str, folder: Path, gone: Counter[str], *, is_own: bool = False
+    places: CheckoutPlaces, client: str, folder: Path, *, is_own: bool = False
 ) -> Iterator[ClientLog]:
     """Yield the logs in a client's folder that began in the repository; in its own folder also the silent."""
     for path in scan_log_folder(folder).candidates if is_folder(folder) else ():
@@ -346,17 +400,6 @@ def _find_by_head(
         is_silent = is_own and not head.folder and not head.remote
         if is_silent or places.has_session(head.folder, head.remote):
             yield ClientLog(client, path, head.started)
-        elif (
-            head.folder
-            and head.folder not in places.left_out
-            and not is_folder(Path(head.folder))
-            and places.has_name(head.folder)
-        ):
-            gone[head.folder] += 1
-        elif remote_address(head.remote) in ("", places.remote) and places.may_have_been_worktree(
-            head.folder
-        ):
-            places.lost[head.folder] += 1
 
 
 def read_head(path: Path) -> LogHead:

@@ -398,7 +398,13 @@ def _is_secret(kind: str, match: re.Match[str], value: _Value, before: str) -> b
         is_placed = False
     else:
         is_sql = value.is_quoted and ((kind == "password" and has_digit) or rules.is_told_value(value.text))
-        is_typed = rules.PROSE_LOGIN.search(before) is not None and has_digit
+        is_used = rules.PROSE_USE.search(before) is not None and rules.is_mixed_word(value.text)
+        # A name in code has no such mark.
+        is_odd = rules.is_told_value(value.text) and not value.text.isalnum()
+        is_owned = is_odd and rules.PROSE_OWN.search(before) is not None
+        is_typed = (rules.PROSE_LOGIN.search(before) is not None and has_digit) or (
+            kind == "password" and (is_used or is_owned)
+        )
         is_netrc = rules.NETRC_LOGIN.search(before) is not None
         is_placed = is_sql or is_typed or is_netrc or before.endswith((" -", "--"))
     if kind == "password" and rules.is_passphrase(value.text):

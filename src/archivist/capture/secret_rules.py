@@ -368,6 +368,9 @@ USER_FIELD: Final = lazy_pattern(r"\buser(?:name)?\\{0,3}[\"']?[ \t]{0,4}[:=][^\
 PROSE_LOGIN: Final = lazy_pattern(
     r"\b(?:user(?:name)?|log ?in|ssh|account)\b[^\n.;]{0,60}?[ ,](?:and|with|using),?[ \t]{1,2}(?:the[ ])?\Z"
 )
+# "deploy with the password …", "my password … does not work": no other word need say what it is for.
+PROSE_USE: Final = lazy_pattern(r"\b(?:with|using|use|try)[ \t]{1,2}(?:(?:the|my|this)[ ])?\Z")
+PROSE_OWN: Final = lazy_pattern(r"\b(?:the|my|our|this|new|old)[ \t]{1,2}\Z")
 NETRC_LOGIN: Final = lazy_pattern(r"login[ \t]+\S{1,128}\s+\Z")
 QUOTE_OPEN: Final = lazy_pattern(r"[bBrRuUfF@]{0,2}(\\{0,3}[\"'`])")
 # Quotation marks around a whole sentence end a value in it too.
@@ -569,6 +572,12 @@ def is_told_value(value: str) -> bool:
     if len(value) < 8 or is_ordinary(value) or _MEASURE.match(value):
         return is_random(value) and not is_template(value)
     return is_drawn(value) or (has_three_sorts(value) and _KEY_CHARACTERS.match(value) is not None)
+
+
+def is_mixed_word(value: str) -> bool:
+    """Say whether a word of a sentence mixes letters and digits, or letters and a mark at its end."""
+    has_digit, has_letter = any(map(str.isdigit, value)), any(map(str.isalpha, value))
+    return has_letter and (has_digit or value.endswith(tuple("#$%^&*+"))) and not _MEASURE.match(value)
 
 
 def is_hexadecimal(value: str) -> bool:

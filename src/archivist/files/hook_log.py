@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -58,14 +58,18 @@ def read_log(folder: Path) -> list[str]:
         return []
 
 
-def last_failure(folder: Path) -> tuple[datetime | None, str]:
-    """Return the time and text of the last failure; None and an empty text for none."""
+def last_failure(
+    folder: Path, is_past: Callable[[datetime, str], bool] = lambda *_: False
+) -> tuple[datetime | None, str]:
+    """Return the time and text of the last failure that is not past; None and an empty text for none."""
     for line in reversed(read_log(folder)):
         time, _, text = line.partition(" ")
         try:
-            return from_text(time), text
+            when = from_text(time)
         except ValueError:
             continue
+        if not is_past(when, text):
+            return when, text
     return None, ""
 
 

@@ -23,6 +23,18 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else 0
 
 
+def find_damage(database: Path, client: str, hint: str = "") -> str:
+    """Say what of a client's database cannot be read; empty where all of it can."""
+    try:
+        with read_database(database, client, hint) as rows:
+            ((first, *_),) = rows.execute("PRAGMA quick_check(1)").fetchall()
+    except InputError as error:
+        return error.message
+    # SQLite puts what it found on a line of its own, below the name of the database.
+    told = " ".join(str(first).split())
+    return "" if told == "ok" else f"{str(database)!r} is damaged: {told}"
+
+
 @contextmanager
 def read_database(database: Path, client: str, hint: str = "") -> Iterator[sqlite3.Connection]:
     """Open a client's database for reading; raise InputError when it is none, or not in the known form."""

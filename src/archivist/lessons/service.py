@@ -64,7 +64,7 @@ from archivist.lessons.standing import (
     with_status,
 )
 from archivist.lessons.support import choose_calls
-from archivist.projects import RunNumbers, names_of
+from archivist.projects import RunNumbers, claim_name, names_of
 from archivist.recall.query import LIVE, Query
 from archivist.records import (
     ARCHIVIST,
@@ -625,13 +625,13 @@ class Lessons(BankService):
     def claim(self, repo: str) -> None:
         """Say that what is filed under a name is of the repository that the caller works in; a person may."""
         from archivist.capture.redaction import validate_name
-        from archivist.projects import claim_name
 
         bank, repo = self._bank, validate_name("repo", repo)
         if bank.actor.kind is not ActorKind.HUMAN:
             bank.refuse(Layer.LESSONS, Verb.DECIDE, what=repo, hint="ask a person to claim the name")
         with bank.transaction() as writer:
             claim_name(writer, repo, bank.folder or bank.root, bank.root)
+            self.join_twins()
 
     @writes(Layer.LESSONS)
     def forget(self, name: str) -> Lesson:

@@ -89,13 +89,18 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     """
     cure = _find_cure(acts, at)
     cure = in_folder(cure, acts[at]) if cure else None
-    is_shown = cure is not None and not _held_secret(cure) and not is_refuted(acts, acts[at], cure)
+    is_shown = cure is not None and not _held_secret(cure, acts[at]) and not is_refuted(acts, acts[at], cure)
     return _as_it_ran(_without_new_files(acts, cure)) if cure and is_shown else None
 
 
-def _held_secret(cure: Cure) -> bool:
-    """Say whether something was taken out of what helped: nobody can do it again as it is told."""
-    return REDACTED in cure.remedy.text or any(REDACTED in act.event.text for act in cure.acts)
+def _held_secret(cure: Cure, failed: ToolCall) -> bool:
+    """Say whether something was taken out of what helped: nobody can do it again as it is told.
+
+    After a step the call that had failed ran again: that shows the step, and is no part of it.
+    """
+    is_step = cure.remedy.way is RemedyKind.STEP
+    helping = [act for act in cure.acts if not is_step or act.event.text != failed.event.text]
+    return REDACTED in cure.remedy.text or any(REDACTED in act.event.text for act in helping)
 
 
 def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
@@ -264,7 +269,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     elif remedy.is_other_call and not is_raw_call(step) and not next_of_program([act], wrong, failed.failure):
         return None
     cure = Cure(remedy, tuple(showing))
-    is_shown = is_informative(remedy.text) and not _held_secret(cure)
+    is_shown = is_informative(remedy.text) and not _held_secret(cure, failed)
     is_shown = is_shown and not is_refuted(acts, failed, cure)
     return _as_it_ran(cure) if is_shown else None
 
@@ -280,7 +285,7 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
             if is_other and not act.has_failed and not is_evasion(step, wrong):
                 remedy = f"{step.program} {' '.join(gained)}"
                 cure = Cure(Remedy(RemedyKind.COMMAND, remedy, f"{step.program} {flag}"), (act,))
-                is_shown = is_informative(mask_command(remedy)) and not _held_secret(cure)
+                is_shown = is_informative(mask_command(remedy)) and not _held_secret(cure, failed)
                 return _as_it_ran(cure) if is_shown else None
     return None
 

@@ -240,3 +240,21 @@ def test_unknown_records_are_counted_and_housekeeping_is_not(capture: Read) -> N
     )
     assert [each.where for each in skipped] == ["line 2", "line 4", "line 5"]
     assert "hologram" in skipped[0].reason
+
+
+def test_a_command_of_the_clients_own_leaves_the_last_word_to_the_agent(capture: Read) -> None:
+    """A custom command is a prompt: the agent owes an answer."""
+    command = words("<command-name>/{}</command-name><command-args></command-args>")
+
+    def status(*more: dict[str, Any], name: str = "context") -> EpisodeStatus:
+        asked = {**command, "text": command["text"].format(name)}
+        begun = [said("user", words("Heat it")), said("assistant", words("It is hot."))]
+        _, (episode,), _ = capture(claude_code, *begun, said("user", asked), *more)
+        return episode.status
+
+    printed = said("user", words("<local-command-stdout>12 % used</local-command-stdout>"))
+    assert status(printed) is EpisodeStatus.SUCCESS
+    assert status() is EpisodeStatus.ABORTED
+    assert status(name="exit") is EpisodeStatus.SUCCESS
+    assert status(printed, said("user", words("Go on"))) is EpisodeStatus.ABORTED
+    assert status(said("user", words("Go on")), printed) is EpisodeStatus.ABORTED

@@ -45,6 +45,8 @@ class Adapter(Protocol):
         """Yield events as they are read, each run when it is complete, the main one last."""
 
 
+# How a database begins, such as those in which OpenCode and Cursor keep the sessions of all projects.
+_DATABASE = b"SQLite format 3\0"
 # From the most to the least specific, since some formats embed the records of others.
 ADAPTERS: tuple[Adapter, ...] = (
     atif, codex, opencode, gemini_cli, copilot_cli, cursor, vscode_chat, hook_session, mini_swe_agent,
@@ -78,6 +80,9 @@ def read_log(
 ) -> Iterator[LogItem]:
     """Open a log, recognise its format unless it is given, and read it."""
     with open_file(path) as source:
+        if head_of(source).startswith(_DATABASE):
+            hint = "archivist setup takes this repository's sessions out of the databases of its clients"
+            raise InputError(f"{path.name!r} is a database and no log", hint=hint)
         if format_name == "auto":
             adapter = recognise(head_of(source), path.name, fallback=fallback)
         else:

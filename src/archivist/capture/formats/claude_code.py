@@ -66,6 +66,10 @@ _NOT_TYPED = (
     "ephemeral", "turnCompanion", "planContent", "toolUseResult", "tool_use_result", "toolDenialKind",
     "sourceToolUseID", "sourceToolAssistantUUID", "isSidechain", "agentId",
 )  # fmt: skip
+# What a command of the client's own printed: nothing was asked of the agent.
+_LOCAL_OUTPUT = "<local-command-std"
+# The normal ways out. The client may be gone before it notes what they printed.
+_LEAVING = frozenset(("/exit", "/quit", "/logout"))
 # Chains are found through parents that were seen lately; older lines no longer get children.
 _REMEMBERED_LINES = 20_000
 # With more sidechains than this the oldest is closed, so that memory stays bounded.
@@ -102,6 +106,8 @@ class _Chain(Recorder):
     keeps_shell = False
     agent: str = name
     follows_command: bool = False
+    # Who had the last word before the latest command.
+    role_before: str = ""
     # A reply is spread over several lines, and its last count is the right one.
     _reply: str = ""
     _replied: Usage = field(default_factory=Usage)
@@ -140,9 +146,14 @@ class _Chain(Recorder):
             self.note(EventKind.LOG, "compaction", words)
         elif value.get("isMeta") is True or opening.startswith(_BY_CLIENT):
             self.message("system", words)
+            if self.follows_command and opening.startswith(_LOCAL_OUTPUT):
+                self.ending.last_role = self.role_before
         elif command := text_between(words, "<command-name>", "</command-name>"):
             arguments = text_between(words, "<command-args>", "</command-args>") or ""
+            self.role_before = self.ending.last_role
             self.message("user", f"{command.strip()} {arguments.strip()}".strip(), name="command")
+            if command.strip() in _LEAVING:
+                self.ending.last_role = self.role_before
         else:
             self.message("user", words, is_typed=is_typed)
 
@@ -287,7 +298,6 @@ class _Session(_Chain):
         is_command = any("<command-name>" in text(block, "text") for block in blocks)
         is_result = any(block.get("type") == "tool_result" for block in blocks)
         is_typed = _is_typed(value) and not (is_command or is_result or chain.follows_command)
-        chain.follows_command = is_command
         for block in blocks:
             if block.get("type") == "text":
                 chain.read_words(text(block, "text"), value, is_typed=is_typed)
@@ -308,6 +318,7 @@ class _Session(_Chain):
                 chain.result(call_id, outcome)
                 if outcome.is_error and "rejected" in outcome.extra:
                     chain.message("user", _typed_reason(block, value, tool), is_typed=True)
+        chain.follows_command = is_command
 
 
 def _is_typed(line: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from archivist.doctor import (
     Check,
     check_hook_failures,
     check_server,
+    count_sessions,
     failed_check,
     logged_versions,
     name_damage,
@@ -255,29 +257,38 @@ def doctor(session: Session, reindex: bool) -> Answer:
 
 def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
     """Return every check; if the bank does not open, the error and the checks that need no bank."""
-    from archivist.edges.install.chain import check_chain
+    from archivist.edges.install.chain import check_chain, is_name_gone
 
     place, here, problem = session.find_bank_path(), Path.cwd(), None
     versions: dict[str, str] = {}
+    sessions: dict[str, int] = {}
     file = None if place is None else paths.bank_file(place).absolute()
-    try:
-        with session.bank(folder=here) as bank:
-            checks, versions = bank.doctor.health(), logged_versions(bank)
-    except ArchivistError as error:
-        # To a search upwards, a folder that cannot be read looks like no bank.
-        held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
-        hint = "check the permissions of the folder"
-        problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
-        problem = name_damage(error) if isinstance(error, BankDamagedError) else problem
-        checks = [failed_check("bank", problem), check_hook_failures(file, system_clock())]
     # The folder whose settings a client reads that is opened here.
     root = (paths.project_folder(file) if file else here) if session.bank_path else paths.checkout_of(here)
     try:
         home = Path.home()
     except RuntimeError:
         home = None
+
+    def is_past(_when: datetime, failure: str) -> bool:
+        return is_name_gone(failure, root.absolute(), home)
+
+    try:
+        with session.bank(folder=here) as bank:
+            checks, versions, sessions = (
+                bank.doctor.health(is_past),
+                logged_versions(bank),
+                count_sessions(bank),
+            )
+    except ArchivistError as error:
+        # To a search upwards, a folder that cannot be read looks like no bank.
+        held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
+        hint = "check the permissions of the folder"
+        problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
+        problem = name_damage(error) if isinstance(error, BankDamagedError) else problem
+        checks = [failed_check("bank", problem), check_hook_failures(file, system_clock(), is_past)]
     log_folder = paths.state_folder(file) if file else paths.home_folder()
-    return [*checks, *check_chain(root.absolute(), home, log_folder, versions)], problem
+    return [*checks, *check_chain(root.absolute(), home, log_folder, versions, sessions)], problem
 
 
 @options.bank_command(has_global=True)

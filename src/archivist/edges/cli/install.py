@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
+from shutil import which
 
 import click
 
@@ -25,6 +26,7 @@ from archivist.edges.install.clients import (
     InstallLocation,
     present_clients,
 )
+from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM
 from archivist.edges.install.versions import find_shortcoming
 from archivist.errors import InputError
 from archivist.files.write import refuse_links
@@ -94,17 +96,26 @@ def install(
     clients = without_doubles(present_clients(Path.home())) if client == ALL else [client]
     if not clients:
         raise InputError("no client was found on this machine", hint=f"name it: {', '.join(CLIENTS)}")
-    plans = [
-        changes.plan_client(each, place.read_by(each), is_server_alone=is_server_alone) for each in clients
-    ]
+    plans, problems = [], []
+    for each in clients:
+        try:
+            plans.append(changes.plan_client(each, place.read_by(each), is_server_alone=is_server_alone))
+        except InputError as error:
+            if client != ALL:
+                raise
+            problems.append(f"{each} is left out: {error.message}; {error.hint}")
     answer = _change_settings(client, plans, dry_run=dry_run)
     warnings = [f"{plan.client} is installed already" for plan in plans if not plan.is_changed]
     if not dry_run and not is_server_alone:
         warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
     warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
+    if which(PROGRAM) is None and place.is_shared:
+        warnings.append(
+            f"warning: {PROGRAM} is not on PATH, so that no client can call it: add {OUR_PROGRAM.parent}"
+        )
     for plan in plans if not is_server_alone else ():
         if lack := find_shortcoming(plan.client, project_root(session), plan.hook_files):
-            warnings.append(f"warning: {lack}")
+            warnings.append(f"warning: {lack.text}")
     with suppress(RuntimeError):
         root = project_root(session)
         warnings += [f"archivist: {line}" for line in chain.find_lines_around(root)]
@@ -114,7 +125,7 @@ def install(
         warnings.append(
             "hint: there is no bank yet, so hooks have nothing to inject: archivist setup makes one"
         )
-    return answer._replace(warnings=warnings)
+    return answer._replace(warnings=warnings, problems=problems)
 
 
 @options.command(owners_of="bank")

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import click
 
@@ -18,7 +19,13 @@ from archivist import paths, projects
 from archivist.bank import Bank
 from archivist.brief.select import BriefFormat, BriefRequest, RenderedBrief
 from archivist.brief.service import AT_FAILURE, AT_PROMPT
-from archivist.capture.client_logs import ClientLog, checkout_places, find_client_logs
+from archivist.capture.client_logs import (
+    CheckoutPlaces,
+    ClientLog,
+    checkout_places,
+    find_client_logs,
+    name_take,
+)
 from archivist.capture.service import CaptureOverrides, CaptureResult
 from archivist.doctor import LOG, logged_versions
 from archivist.edges.cli import options
@@ -141,25 +148,17 @@ def _set_up(
     file = paths.bank_file(place).absolute()
     clones = projects.find_clones(checkout, accepted_banks())
     places = checkout_places(checkout, [real_path(folder) for folder in former], clones)
-    logs, problems, gone, left_out = find_client_logs(places, Path.home(), os.environ)
-    plans, remarks, refused, present = _plan_clients(checkout, logs, named, user=user)
-    view: dict[str, Any] = {
-        "bank": str(file),
-        "sessions": dict(Counter(log.client for log in logs)),
-        "gone": dict(gone),
-        "left_out": dict(left_out),
-        "clones": list(map(str, clones)),
-        "clients": [plan.view() for plan in plans],
-        "remarks": remarks,
-        "refused": refused,
-        "dry_run": how["dry_run"],
-    }
+    logs, problems, unreadable = find_client_logs(places, Path.home(), os.environ)
+    problems += unreadable
+    choice = _plan_clients(checkout, logs, named, user=user)
+    plans, present = choice.plans, choice.present
+    view = _view_found(file, logs, places, unreadable, choice) | {"dry_run": how["dry_run"]}
     has_repository = bool(repositories_above(file))
-    sessions = _describe_sessions(logs, gone, left_out, clones, has_repository=has_repository)
+    sessions = _describe_sessions(logs, places, has_repository=has_repository)
     was_at = _find_former_folder(file)
     if how["dry_run"]:
         _tell_bank(file, was_at, sessions, tell)
-        _show_plans(plans, _note_versions(checkout, plans, present, {}, remarks), checkout, tell)
+        _show_plans(plans, _note_versions(checkout, choice, {}).remarks, checkout, tell)
         _show_diffs(plans, tell)
         tell("\n".join(("Nothing was changed: this was a dry run.", *problem_lines(problems))))
         return view
@@ -183,15 +182,39 @@ def _set_up(
         request = BriefRequest(project=view["project"], form=BriefFormat.MARKDOWN, fence=False)
         brief = bank.brief(request, global_bank=session.global_bank())
         _tell_lessons(bank, brief, view, [*present, *(plan.client for plan in plans)], tell)
-        noted = _note_versions(checkout, plans, present, logged_versions(bank), remarks)
-        _show_plans(plans, noted, checkout, tell)
-        view["installed"] = _connect(plans, record, state, tell, yes=how["yes"])
+        choice = _note_versions(checkout, choice, logged_versions(bank))
+        _show_plans(plans, choice.remarks, checkout, tell)
+        view["installed"] = _connect(choice, record, state, tell, yes=how["yes"])
         _tell_brief(bank, brief, request, tell, is_connected=bool(view["installed"] or present))
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
-    is_partial = bool(view["unread"] or view["damaged"]) or (how["yes"] and bool(view["refused"]))
+    left_out = [client for client in choice.refused if client not in view["installed"]]
+    is_partial = bool(view["unread"] or view["damaged"] or unreadable) or (how["yes"] and bool(left_out))
     return view | {"brief": brief.text, "created": is_new, "problems": problems, "is_partial": is_partial}
+
+
+def _view_found(
+    file: Path,
+    logs: Sequence[ClientLog],
+    places: CheckoutPlaces,
+    unreadable: Sequence[str],
+    choice: _ClientChoice,
+) -> dict[str, Any]:
+    """Return what was found as plain values."""
+    return {
+        "bank": str(file),
+        "sessions": dict(Counter(log.client for log in logs)),
+        "gone": dict(places.gone),
+        "left_out": dict(places.left_out),
+        "lost": dict(places.lost),
+        "unreadable": unreadable,
+        "is_partial": bool(unreadable),
+        "clones": list(map(str, places.clones)),
+        "clients": [plan.view() for plan in choice.plans],
+        "remarks": choice.remarks,
+        "refused": choice.refused,
+    }
 
 
 def _open_record(state: Path, *, has_made_bank: bool, has_made_home: bool) -> tuple[SetupRecord, list[str]]:
@@ -247,14 +270,7 @@ def _silence(_text: object = "", *, nl: bool = True) -> None:
     """Say nothing: the answer is JSON."""
 
 
-def _describe_sessions(
-    logs: Sequence[ClientLog],
-    gone: Counter[str],
-    left_out: Counter[str],
-    clones: Sequence[Path],
-    *,
-    has_repository: bool,
-) -> str:
+def _describe_sessions(logs: Sequence[ClientLog], places: CheckoutPlaces, *, has_repository: bool) -> str:
     """Count the sessions that were found, and those that were not taken but may be the repository's."""
     place = "repository" if has_repository else "folder"
     lines = [f"none of this {place} found in the logs of {_READ_CLIENTS}"]
@@ -263,27 +279,20 @@ def _describe_sessions(
     if logs:
         counts = Counter(log.client for log in logs).most_common()
         lines[0] = f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"
-    if clones:
-        lines.append(f"those of other clones count too: {', '.join(map(str, clones))}")
-    if gone:
+    if places.clones:
+        lines.append(f"those of other clones count too: {', '.join(map(str, places.clones))}")
+    if gone := places.gone:
         # They began in folders of the repository's name that are gone: it may have been there before.
-        first, *others = gone
-        name = first.replace("\\", "/").rpartition("/")[2]
+        name = next(iter(gone)).replace("\\", "/").rpartition("/")[2]
         where = f"a folder called {name} that is gone"
-        where = f"{len(gone)} folders called {name} that are gone" if others else where
-        try:
-            above = os.path.commonpath(gone)
-        except ValueError:
-            # Folders of two systems have nothing in common.
-            above = first
-        take = f"to take them: archivist setup --moved-from {shlex.quote(above)}"
-        lines.append(f"{gone.total()} more began in {where}; {take}")
-    if left_out:
-        folder = left_out.most_common(1)[0][0]
-        where = folder if len(left_out) == 1 else f"{folder} and {len(left_out) - 1} more"
+        where = f"{len(gone)} folders called {name} that are gone" if len(gone) > 1 else where
+        lines.append(f"{gone.total()} more began in {where}; {name_take(gone)}")
+    if left_out := places.left_out:
+        where = ", ".join(f"{folder} ({count})" for folder, count in left_out.most_common())
         began = f"{left_out.total()} left out that began inside of it, maybe in another repository: {where}"
-        take = "to take those of a folder that is gone: archivist setup --moved-from FOLDER"
-        lines.append(f"{began}; {take}")
+        # Of a folder that is there its own files say what it is.
+        absent = [folder for folder in left_out if not paths.is_folder(Path(folder))]
+        lines.append(f"{began}; if it was not, {name_take(absent)}" if absent else began)
     return "\n          ".join(lines)
 
 
@@ -296,6 +305,7 @@ def _learn(
     overrides = CaptureOverrides(project=project, folder=str(checkout))
     runs: set[str] = set()
     became: Counter[str] = Counter()
+    filed: Counter[str] = Counter()
     secrets = damaged = 0
     # A hook that still works on a session notes at its end that it has told it; until then setup waits.
     with (
@@ -308,6 +318,7 @@ def _learn(
             try:
                 if log.session in told:
                     became[_KNOWN] += 1
+                    filed[bank.runs.episode(log.session).project] += 1
                     continue
                 if log.is_database:
                     taken = bank.runs.take(log.read_items(), overrides, is_log=True)._replace(
@@ -316,6 +327,7 @@ def _learn(
                 else:
                     taken = bank.runs.capture_file(log.path, overrides=overrides)
                 runs.update((*taken.created, *taken.updated))
+                filed.update(episode.project for episode in taken.episodes if not episode.parent)
                 secrets += sum(taken.secrets.values())
                 damaged += bool(notes := unread_notes(taken))
                 problems += notes
@@ -331,21 +343,36 @@ def _learn(
                 problems.append(f"{done.run}: {done.error}")
             advance(1)
     embed(bank)
-    if logs:
-        counts = ", ".join(f"{became[word]} {word}" for word in _BECAME if became[word])
-        redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
-        tell(f"Captured  {counts}; filed under project {project}{redacted}")
-        if damaged:
-            tell(f"          {pluralize(damaged, 'log')} could be read in part only, see below")
-        if became[_UNREADABLE]:
-            tell(f"          {pluralize(became[_UNREADABLE], 'log')} could not be read, see below")
-    else:
+    _tell_captured(became, filed, project, secrets, damaged, tell)
+    counted = {"secrets": secrets, "unread": became[_UNREADABLE], "damaged": damaged}
+    return {
+        "project": project, "runs": sorted(runs), "logs": dict(became), "projects": dict(filed), **counted
+    }  # fmt: skip
+
+
+def _tell_captured(
+    became: Counter[str], filed: Counter[str], project: str, secrets: int, damaged: int, tell: Any
+) -> None:
+    """Say what became of the logs, and under which projects their runs are filed."""
+    if not became:
         tell(
             "          After the first session that a client ends here, its log is captured and learnt from,"
             " and the session after it is told what was learnt."
         )
-    counted = {"secrets": secrets, "unread": became[_UNREADABLE], "damaged": damaged}
-    return {"project": project, "runs": sorted(runs), "logs": dict(became), **counted}
+        return
+    counts = ", ".join(f"{became[word]} {word}" for word in _BECAME if became[word])
+    redacted = f"; {pluralize(secrets, 'secret')} redacted" if secrets else ""
+    runs = [f"{name} ({pluralize(number, 'run')})" for name, number in filed.most_common()]
+    where = f"projects {', '.join(runs)}" if len(runs) > 1 else f"project {next(iter(filed), project)}"
+    tell(f"Captured  {counts}; filed under {where}{redacted}")
+    # Nothing tells whose a folder was that became a repository after its sessions.
+    claims = [shlex.quote(name) for name in filed if projects.is_distinct_name(name) and name != project]
+    if claims:
+        tell(f"          if that is this repository: archivist lessons claim {' or '.join(claims)}")
+    if damaged:
+        tell(f"          {pluralize(damaged, 'log')} could be read in part only, see below")
+    if became[_UNREADABLE]:
+        tell(f"          {pluralize(became[_UNREADABLE], 'log')} could not be read, see below")
 
 
 def _describe_taken(taken: CaptureResult) -> str:
@@ -398,12 +425,34 @@ def _choose_clients(
     return wanted, [client for client in without_doubles([*wanted, *here]) if client not in wanted]
 
 
+class _ClientChoice(NamedTuple):
+    """What would be written for each client that is used here, and what a person may choose instead.
+
+    `refused` are the clients whose settings here stay as they are, `by_user` the plans for the user's own
+    settings of those, and of clients that would not read the settings of here everywhere. `present` are the
+    files of the clients that have our hooks already.
+    """
+
+    plans: Sequence[ClientPlan]
+    remarks: Sequence[str]
+    refused: Sequence[str]
+    present: Mapping[str, frozenset[Path]]
+    by_user: Mapping[str, ClientPlan] = MappingProxyType({})
+
+    def offer_user(self, *clients: str) -> _ClientChoice:
+        """Return the choice with the user's own settings for more clients, as far as they can be written."""
+        plans = dict(self.by_user)
+        for client in clients:
+            with suppress(ArchivistError):
+                place = InstallLocation(Path.home().absolute(), is_user=True)
+                plans[client] = changes.plan_client(client, place)
+        return self._replace(by_user=plans)
+
+
 def _plan_clients(
     checkout: Path, logs: Sequence[ClientLog], named: Collection[str], *, user: bool
-) -> tuple[list[ClientPlan], list[str], list[str], dict[str, frozenset[Path]]]:
-    """Return what would be written for each client that is used here, remarks, which clients are left out and
-    those that have our hooks already, with the files.
-    """
+) -> _ClientChoice:
+    """Plan the clients that have sessions here or are named, without those that are installed."""
     home = Path.home().absolute()
     place = InstallLocation(home if user else checkout, is_user=user, is_local=not user)
     installs = chain.find_installs(checkout, home, CLIENTS)
@@ -442,23 +491,21 @@ def _plan_clients(
     if offered := [client for client in others if client not in scopes]:
         options = " ".join(f"--client {client}" for client in offered)
         remarks.append(f"without a session here: {', '.join(offered)}; to connect: archivist setup {options}")
-    return plans, remarks, refused, present
+    return _ClientChoice(plans, remarks, refused, present).offer_user(*(() if user else refused))
 
 
-def _note_versions(
-    checkout: Path,
-    plans: Sequence[ClientPlan],
-    present: Mapping[str, frozenset[Path]],
-    logged: Mapping[str, str],
-    remarks: Sequence[str],
-) -> list[str]:
-    """Return the remarks with what the versions of the clients do not do."""
-    hooks = {**present, **{plan.client: plan.hook_files for plan in plans}}
-    found = (
-        find_shortcoming(client, checkout, files, version_of(client, logged))
+def _note_versions(checkout: Path, choice: _ClientChoice, logged: Mapping[str, str]) -> _ClientChoice:
+    """Return the choice with what the versions of the clients do not do."""
+    hooks = {**choice.present, **{plan.client: plan.hook_files for plan in choice.plans}}
+    lacking = {
+        client: lack
         for client, files in hooks.items()
-    )
-    return [*remarks, *filter(None, found)]
+        if (lack := find_shortcoming(client, checkout, files, version_of(client, logged), is_for_all=True))
+    }
+    texts = [lack.text for lack in lacking.values()]
+    planned = [plan.client for plan in choice.plans if plan.client in lacking and not plan.place.is_user]
+    of_worktrees = [client for client in planned if lacking[client].is_of_worktrees]
+    return choice._replace(remarks=[*choice.remarks, *texts]).offer_user(*of_worktrees)
 
 
 def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], checkout: Path, tell: Any) -> None:
@@ -490,29 +537,37 @@ def _show_diffs(plans: Sequence[ClientPlan], tell: Any) -> None:
                 tell(diff, nl=False)
 
 
-def _connect(
-    plans: Sequence[ClientPlan], record: SetupRecord, state: Path, tell: Any, *, yes: bool
-) -> list[str]:
+def _connect(choice: _ClientChoice, record: SetupRecord, state: Path, tell: Any, *, yes: bool) -> list[str]:
     """Ask, and install; return the clients that were installed."""
-    clients = [plan.client for plan in plans]
-    names = ", ".join(clients)
-    if not plans:
+    plans: Sequence[ClientPlan] = choice.plans
+    names = ", ".join(plan.client for plan in plans)
+    if not plans and (yes or not choice.by_user):
         return []
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
+        if names:
+            tell(f"          Nothing was installed: archivist setup --yes installs into {names}.")
         return []
     while not yes:
-        choices = "Y/n/d or names, d shows every line"
-        answer = ask(f"Install into {names}?", choices, default="y", names=clients)
+        by_user = ", ".join(choice.by_user)
+        if by_user:
+            tell(f"          u installs {by_user} for all your projects, in your own settings.")
+        # Of a client whose settings here stay as they are only the user's own are left.
+        own = {plan.client: plan for plan in plans}
+        either = {**choice.by_user, **own}
+        question = f"Install into {names}?" if names else f"Install into {by_user}?"
+        letters = f"{'Y/n' if names else 'N'}/{'u/' if by_user else ''}d"
+        default = "y" if names else "n"
+        answer = ask(question, f"{letters} or names, d shows every line", default=default, names=either)
         if answer == "d":
-            _show_diffs(plans, tell)
+            _show_diffs([*plans, *choice.by_user.values()], tell)
         elif answer == "n":
             tell(
                 "          Nothing was installed; archivist setup asks again, or name one: archivist install"
             )
             return []
         else:
-            plans = [plan for plan in plans if answer == "y" or plan.client in answer.split()]
+            chosen = {"y": own, "u": {**own, **choice.by_user}}.get(answer)
+            plans = list((chosen or {client: either[client] for client in answer.split()}).values())
             break
     for plan in plans:
         done = [plan.client, plan.place.scope, str(plan.place.root)]

@@ -10,13 +10,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from archivist.capture.client_logs import find_damages
 from archivist.doctor import Check
 from archivist.edges import hook_events
 from archivist.edges.install import changes, jsonc
@@ -26,6 +27,7 @@ from archivist.edges.install.clients import (
     SHARED_BY_WORKTREES,
     InstallLocation,
     has_server,
+    present_clients,
     targets,
 )
 from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM, named_programs
@@ -52,10 +54,16 @@ _TOLD_AT = {
 }
 # The hooks of the others tell what is learnt.
 _WITH_OWN_LOG = ("claude-code", "codex", "gemini", "copilot", "opencode")
+# Their logs do not tell what was typed from the text of a repository's command.
+_WITHOUT_WISHES = {
+    "opencode": ", but no wishes, since it does not say what was typed",
+    "gemini": ", but no wishes from chats of versions that do not say what was typed",
+}
 # Files of a project whose variables clients give to the programs that they start.
 _FILES_WITH_VARIABLES = (".claude/settings.json", ".claude/settings.local.json", ".env", ".gemini/.env")
 # A key of JSON, or a line of a file of variables; in a hook's command it is named as redirected already.
 _VARIABLE = r"""(?m)(?:^[ \t]*(?:export[ \t]+)?|")(ARCHIVIST_[A-Z_]{1,80})(?="?[ \t]*[=:])"""
+_MISSPELT = re.compile(r": ValueError: no (?:event|client) '([^']{1,80})'")
 _HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -78,11 +86,15 @@ class ClientInstall(NamedTuple):
 
 
 def check_chain(
-    root: Path, home: Path | None, log_folder: Path, versions: Mapping[str, str] = MappingProxyType({})
+    root: Path,
+    home: Path | None,
+    log_folder: Path,
+    versions: Mapping[str, str] = MappingProxyType({}),
+    sessions: Mapping[str, int] = MappingProxyType({}),
 ) -> list[Check]:
     """Return the checks of the chain for a project's folder and the user's home.
 
-    `versions` are those that the latest logs name, by client.
+    `versions` are those that the latest logs name, `sessions` how many are known here, by client.
     """
     installs = find_installs(root, home, hook_events.CLIENTS)
     # The client, the program as its settings name it, and the bank they name.
@@ -94,22 +106,63 @@ def check_chain(
     ]
     programs = [program for _, program, _ in calls] or [PROGRAM]
     command = next(filter(None, map(shutil.which, programs)), None)
+    installed = {each.client for each in installs}
+    elsewhere = [client for client in _clients_of_other_worktrees(root) if client not in installed]
+    silent = _unconnected_clients(installed.union(elsewhere), sessions, home) if installed else {}
     return [
         _check_clients(installs, root, home, SetupRecord.load(log_folder).find_changed()),
         _check_command(command, calls, is_needed=bool(installs)),
         _check_hook(installs, root, log_folder),
         _check_server(installs, root),
         *(
-            _describe_client(client, [each for each in installs if each.client == client], root, versions)
+            _describe_client(
+                client, [each for each in installs if each.client == client], root, home, versions
+            )
             for client in hook_events.CLIENTS
-            if client in {each[0] for each in installs}
+            if client in installed
         ),
         *(
             Check(client, False, f"told at no event in this worktree: archivist install {client} --local")
-            for client in _clients_of_other_worktrees(root)
-            if client not in {each[0] for each in installs}
+            for client in elsewhere
+        ),
+        *(
+            Check(client, False, f"{number} of its sessions known here, and not connected: {remedy}")
+            for client, number in silent.items()
+            for remedy in [f"archivist install {client} --local"]
         ),
     ]
+
+
+def is_name_gone(failure: str, root: Path, home: Path | None) -> bool:
+    """Say whether a hook failed only since its call was misspelt, and no settings file has that name now."""
+    found = _MISSPELT.search(failure)
+    if found is None:
+        return False
+    trees = dict.fromkeys((root, *worktrees_of(root)))
+    places = [InstallLocation(tree, is_local=is_local) for tree in trees for is_local in (False, True)]
+    places += [InstallLocation(home, is_user=True)] if home is not None else []
+    files = {
+        target.path
+        for place in places
+        for client in hook_events.CLIENTS
+        for target in targets(client, place, with_server=False)
+    }
+    for path in files:
+        with suppress(ArchivistError):
+            if found[1] in _read_hooks(path):
+                return False
+    return True
+
+
+def _unconnected_clients(
+    installed: Collection[str], sessions: Mapping[str, int], home: Path | None
+) -> dict[str, int]:
+    """Return the clients with sessions here that are still used on this machine and are told nothing."""
+    used = {agent.removesuffix("-cli"): number for agent, number in sessions.items()}
+    here = present_clients(home) if home is not None else []
+    # VS Code runs Claude Code's hooks.
+    covered = {*installed, *(["vscode"] if "claude-code" in installed else [])}
+    return {client: used[client] for client in here if client in used and client not in covered}
 
 
 def _clients_of_other_worktrees(root: Path) -> list[str]:
@@ -380,7 +433,11 @@ def _check_server(installs: list[ClientInstall], root: Path) -> Check:
 
 
 def _describe_client(
-    client: str, installs: Sequence[ClientInstall], root: Path, versions: Mapping[str, str]
+    client: str,
+    installs: Sequence[ClientInstall],
+    root: Path,
+    home: Path | None,
+    versions: Mapping[str, str],
 ) -> Check:
     """Say what sessions of a client are told, what is learnt from them, and what is missing."""
     hooks = frozenset[Path]().union(*(install.hooks for install in installs))
@@ -390,10 +447,13 @@ def _describe_client(
     if not any(install.has_server for install in installs):
         missing.append("MCP server")
     source = "its log" if client in _WITH_OWN_LOG else "what its hooks tell"
+    source += _WITHOUT_WISHES.get(client, "")
     learnt = f"learnt from {source}" if hooks else "learnt only from logs that archivist setup finds"
     lacking = f"; missing: {', '.join(missing)}" if missing else ""
     text = f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}"
     if not hooks:
         return Check(client, False, f"{text}: archivist install {client} --{installs[0].scope}")
-    shortcoming = find_shortcoming(client, root, hooks, version_of(client, versions))
-    return Check(client, not shortcoming, f"{text}; {shortcoming}" if shortcoming else text)
+    if damages := find_damages(client, home, os.environ) if home is not None else []:
+        return Check(client, False, f"{text}; {'; '.join(damages)}: what it holds there is not learnt from")
+    lack = find_shortcoming(client, root, hooks, version_of(client, versions))
+    return Check(client, not lack, f"{text}; {lack.text}" if lack else text)

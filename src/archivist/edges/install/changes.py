@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist.edges.hook_events import CLIENTS
-from archivist.edges.install.clients import NO_SERVER, InstallLocation, InstallTarget, has_server, targets
+from archivist.edges.install.clients import (
+    NO_SERVER,
+    InstallLocation,
+    InstallTarget,
+    has_server,
+    program_for,
+    targets,
+)
 from archivist.errors import InputError
 from archivist.files.git import add_exclusion, is_tracked, is_visible, remove_exclusion
 from archivist.files.open import read_bounded, real_path
@@ -37,7 +44,8 @@ _FOLDERS = (
     "Code", "User", "copilot", "hooks", "opencode", "plugins", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = (
-    "hooks only; the MCP server is left out, since its settings file belongs to the project. For yourself"
+    "hooks only, which inject lessons and learn by themselves; the MCP server, by which an agent can also"
+    " search, is left out, since its settings file belongs to the project. If you want it, for yourself"
 )
 
 
@@ -183,7 +191,7 @@ def plan_client(
         left_out = [each for each in left_out if each not in committed and not holds_ours(each)]
         if left_out:
             add = f"archivist install {client} --user --server"
-            add = "claude mcp add archivist -- archivist mcp" if client == "claude-code" else add
+            add = f"claude mcp add archivist -- {program_for(place)} mcp" if client == "claude-code" else add
             remarks.append(f"{client}: {NO_LOCAL_SERVER}: {add}")
         wanted = [target for target in wanted if target not in (*committed, *left_out)]
     if is_server_alone:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -12,7 +14,7 @@ from typing import Any, NamedTuple
 
 from archivist.edges.hook_events import EVENT_NAMES, SESSION_END, SESSION_START
 from archivist.edges.install import entries, jsonc
-from archivist.edges.install.entries import HOOK, PROGRAM, SERVER, Hook
+from archivist.edges.install.entries import HOOK, OUR_PROGRAM, PROGRAM, SERVER, Hook
 from archivist.errors import InputError
 from archivist.files.open import real_path
 from archivist.files.worktrees import to_main_worktree
@@ -38,7 +40,6 @@ _TIMEOUTS: Mapping[str, Mapping[str, int]] = {
     "copilot": {SESSION_START: 10},
 }
 _VERSION = ("version",)
-_SERVER: Mapping[str, Any] = {"command": PROGRAM, "args": [SERVER]}
 # What shows that a client is used here: its folder in the home, or its program.
 _SIGNS = {
     "claude-code": (".claude", "claude"),
@@ -69,6 +70,11 @@ class InstallLocation(NamedTuple):
     def scope(self) -> str:
         """Return the word for the place, which is also the option that names it."""
         return "user" if self.is_user else "local" if self.is_local else "project"
+
+    @property
+    def is_shared(self) -> bool:
+        """Say whether others get the settings, by git."""
+        return not self.is_user and not self.is_local
 
     def read_by(self, client: str) -> InstallLocation:
         """Return the place of the settings that are not committed and that a client reads here.
@@ -103,9 +109,18 @@ def present_clients(home: Path) -> list[str]:
     return [client for client, (_, program) in _SIGNS.items() if folders[client].is_dir() or which(program)]
 
 
-def server_entry() -> dict[str, Any]:
+def server_entry(program: str = PROGRAM) -> dict[str, Any]:
     """Return the entry that starts our server."""
-    return {"type": "stdio", **_SERVER}
+    return {"type": "stdio", "command": program, "args": [SERVER]}
+
+
+def program_for(place: InstallLocation) -> str:
+    """Return how settings call our program: by its name, or by its path where no client would find it so.
+
+    Settings that others share do not name a path of this machine.
+    """
+    is_found = place.is_shared or which(PROGRAM) is not None or not OUR_PROGRAM.is_file()
+    return PROGRAM if is_found else str(OUR_PROGRAM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +199,15 @@ class InstallTarget:
         return jsonc.remove(after, _VERSION, where) if is_unused else after
 
 
-def client_hooks(client: str) -> list[Hook]:
+def client_hooks(client: str, program: str = PROGRAM) -> list[Hook]:
     """Return a client's hooks; the plugins have the same."""
+    spelled = f'"{program}"' if re.search(r"[^\w/.:@+-]", program) else program
     hooks = []
     for moment, event in EVENT_NAMES[client].items():
         words = (HOOK, client, moment)
         timeout = _TIMEOUTS.get(client, {}).get(moment, 5)
         # A list of arguments is known to some versions of a client only: others run the bare program.
-        handler: dict[str, Any] = {"type": "command", "command": f"{PROGRAM} {' '.join(words)}"}
+        handler: dict[str, Any] = {"type": "command", "command": f"{spelled} {' '.join(words)}"}
         entry: dict[str, Any] = {"hooks": [{**handler, "timeout": timeout}]}
         if client == "claude-code" and moment == SESSION_START:
             entry = {"matcher": "startup|resume|clear|compact|fork", **entry}
@@ -207,15 +223,20 @@ def client_hooks(client: str) -> list[Hook]:
 
 def targets(client: str, place: InstallLocation, *, with_server: bool = True) -> list[InstallTarget]:
     """Return the settings files of a client with our entries for each, or with our hooks alone."""
-    hooks = client_hooks(client)
+    program = program_for(place)
+    hooks, entry = client_hooks(client, program), server_entry(program)
+    called = {"command": program, "args": [SERVER]}
     match client:
         case "claude-code":
             name = ".claude/settings.local.json" if place.is_local else ".claude/settings.json"
             settings = _moved_by("CLAUDE_CONFIG_DIR", place, "settings.json") or place.file(name)
             servers = place.file(".mcp.json", ".claude.json")
-            found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="mcpServers")]
+            found = [
+                InstallTarget(settings, hooks),
+                InstallTarget(servers, servers="mcpServers", server=entry),
+            ]
         case "codex":
-            server = {**_SERVER, "startup_timeout_sec": 10, "tool_timeout_sec": 60}
+            server = {**called, "startup_timeout_sec": 10, "tool_timeout_sec": 60}
             config = place.file(".codex/config.toml")
             found = [
                 InstallTarget(place.file(".codex/hooks.json"), hooks),
@@ -224,13 +245,13 @@ def targets(client: str, place: InstallLocation, *, with_server: bool = True) ->
         case "cursor":
             found = [
                 InstallTarget(place.file(".cursor/hooks.json"), hooks, is_versioned=True),
-                InstallTarget(place.file(".cursor/mcp.json"), servers="mcpServers"),
+                InstallTarget(place.file(".cursor/mcp.json"), servers="mcpServers", server=entry),
             ]
             # Cursor gives hooks no context at a prompt, so a rule tells the agent of the tools.
             if not place.is_user:
                 found.append(InstallTarget(place.root / ".cursor/rules/archivist.mdc", text=_RULE))
         case "gemini":
-            found = [InstallTarget(place.file(".gemini/settings.json"), hooks, "mcpServers", _SERVER)]
+            found = [InstallTarget(place.file(".gemini/settings.json"), hooks, "mcpServers", called)]
         case "copilot":
             name = (
                 ".github/copilot/settings.local.json" if place.is_local else ".github/copilot/settings.json"
@@ -238,29 +259,35 @@ def targets(client: str, place: InstallLocation, *, with_server: bool = True) ->
             moved = [_moved_by("COPILOT_HOME", place, file) for file in ("settings.json", "mcp-config.json")]
             settings = moved[0] or place.file(name, ".copilot/settings.json")
             servers = moved[1] or place.file(".github/mcp.json", ".copilot/mcp-config.json")
-            server = {"type": "local", **_SERVER, "tools": ["*"]}
+            server = {"type": "local", **called, "tools": ["*"]}
             found = [
                 InstallTarget(settings, hooks),
                 InstallTarget(servers, servers="mcpServers", server=server),
             ]
         case "opencode":
-            top = _moved_by("XDG_CONFIG_HOME", place, "opencode")
-            top = top or place.file(".opencode", ".config/opencode")
-            config, commented = top / "opencode.json", top / "opencode.jsonc"
-            config = commented if commented.exists() and not config.exists() else config
-            # Version 2 reads this form of the first too.
-            server = {"type": "local", "command": [PROGRAM, SERVER]}
-            text = Path(__file__).with_name("opencode.js").read_text("utf-8")
-            found = [
-                InstallTarget(top / "plugins/archivist.js", hooks, text=text),
-                InstallTarget(config, servers="mcp", server=server),
-            ]
+            found = _opencode_targets(place, hooks, program)
         case _:
             settings = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
             servers = _vscode_folder(place) / "mcp.json"
-            found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="servers")]
+            found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="servers", server=entry)]
     found = [replace(target, is_user=place.is_user) for target in found]
     return found if with_server else [replace(target, servers="") for target in found if target.hooks]
+
+
+def _opencode_targets(place: InstallLocation, hooks: Sequence[Hook], program: str) -> list[InstallTarget]:
+    """Return OpenCode's files: a plugin that calls our hooks, and the configuration with our server."""
+    top = _moved_by("XDG_CONFIG_HOME", place, "opencode")
+    top = top or place.file(".opencode", ".config/opencode")
+    config, commented = top / "opencode.json", top / "opencode.jsonc"
+    config = commented if commented.exists() and not config.exists() else config
+    # Version 2 reads this form of the first too.
+    server = {"type": "local", "command": [program, SERVER]}
+    text = Path(__file__).with_name("opencode.js").read_text("utf-8")
+    text = text.replace(f'spawn("{PROGRAM}"', f"spawn({json.dumps(program)}")
+    return [
+        InstallTarget(top / "plugins/archivist.js", hooks, text=text),
+        InstallTarget(config, servers="mcp", server=server),
+    ]
 
 
 def _moved_by(variable: str, place: InstallLocation, name: str) -> Path | None:

@@ -33,7 +33,8 @@ _SHORTCOMINGS = {
     "claude-code": (
         Shortcoming(
             (2, 1, 211),
-            "reads no hooks of the main worktree: claude update, or archivist install claude-code --user",
+            "reads no hooks of the main worktree in the others: claude update, or archivist install"
+            " claude-code --user",
             is_of_worktrees=True,
         ),
     ),
@@ -55,27 +56,39 @@ def version_of(client: str, logged: Mapping[str, str]) -> str:
     return logged.get(client) or logged.get(f"{client}-cli", "")
 
 
-def find_shortcoming(client: str, root: Path, hooks: Iterable[Path], logged: str = "") -> str:
-    """Say what the version in use does not do, and what mends that; empty where nothing is known of it.
+class FoundShortcoming(NamedTuple):
+    """What the version in use does not do, and what mends that."""
+
+    text: str
+    is_of_worktrees: bool
+
+
+def find_shortcoming(
+    client: str, root: Path, hooks: Iterable[Path], logged: str = "", *, is_for_all: bool = False
+) -> FoundShortcoming | None:
+    """Return what the version in use does not do here; None where nothing is known of it.
 
     `hooks` are the files that have them. The version is that of the program on the PATH, else the one that
-    the latest log names.
+    the latest log names. `is_for_all` asks for the other worktrees of the main one too.
     """
     here, main = real_path(root), to_main_worktree(root)
-    files = [real_path(each) for each in hooks]
-    is_in_main = main != here and all(
-        file.is_relative_to(main) and not file.is_relative_to(here) for file in files
+    # A worktree may lie inside of the main one.
+    linked = [tree for tree in worktrees_of(root) if tree != main] if here == main and is_for_all else [here]
+    is_in_main = any(
+        main != tree and all(file.is_relative_to(main) and not file.is_relative_to(tree) for file in files)
+        for files in [[real_path(each) for each in hooks]]
+        for tree in linked
     )
     known = [each for each in _SHORTCOMINGS.get(client, ()) if is_in_main or not each.is_of_worktrees]
     if not known:
-        return ""
+        return None
     said = _ask_program(_PROGRAMS[client], root)
     found = _NUMBER.search(said) or _NUMBER.search(logged[:_MOST_CHARACTERS])
     if found is None:
-        return ""
+        return None
     version = tuple(map(int, found[0].split(".")))
-    text = next((each.text for each in known if version < each.before), "")
-    return f"{client} {found[0]} {text}" if text else ""
+    lack = next((each for each in known if version < each.before), None)
+    return FoundShortcoming(f"{client} {found[0]} {lack.text}", lack.is_of_worktrees) if lack else None
 
 
 def _ask_program(program: str, root: Path) -> str:
