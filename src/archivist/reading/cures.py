@@ -13,6 +13,7 @@ from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
 from archivist.reading.evasions import is_evasion, only_shows
 from archivist.reading.failures import Failure
+from archivist.reading.launchers import cure_by_launcher
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, is_unsure, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.programs import LOOKS, SHELLS
@@ -156,6 +157,7 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if found := _cure_by_permission(failed, later[:NEAR]) or _cure_by_quotes(failed, later[:NEAR]):
         return found
     found = _cure_by_kind(failed, failure, later) or _cure_of_next_try(acts, failed, failure)
+    found = found or cure_by_launcher(failed, _step_at_fault(failed), later)
     if found is None:
         return None
     # A remedy that says no more than the call that failed is none.

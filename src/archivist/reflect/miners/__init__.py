@@ -102,6 +102,8 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                     summary=_without_paths_in_prose(candidate.summary),
                     rule=_without_paths_in_prose(candidate.rule),
                 )
+            if candidate.key in material.overcome:
+                candidate = replace(candidate, is_known_only=True, is_overcome=True)  # noqa: PLW2901
             is_again = _is_named_again(candidate)
             if (is_again and _is_told(candidate, found.values(), counts)) or _says_nothing(candidate):
                 continue

@@ -11,11 +11,12 @@ from typing import Any
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import suspicion
-from archivist.reading.calls import ToolCall
+from archivist.reading.calls import ToolCall, replay_failure
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
+from archivist.reading.launchers import cure_by_launcher, is_of_launch, is_of_runtime, launched_call
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
 from archivist.reading.remedies import (
@@ -46,6 +47,8 @@ from archivist.reading.wording import (
     format_list,
     format_rule,
     format_run_count,
+    is_informative,
+    mask_command,
     quote_error,
     tags,
 )
@@ -155,11 +158,15 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A run, what came before it, and the failures of both."""
+    """A run, what came before it, and the failures of both.
+
+    The run did not meet those that are `overcome`: it shows what helps against them.
+    """
 
     reading: RunReading
     past: RunHistory
     cases: tuple[Case, ...]
+    overcome: frozenset[str] = frozenset()
 
     @property
     def project(self) -> str:
@@ -181,9 +188,61 @@ def gather_material(reading: RunReading, history: RunHistory) -> Material:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
+    overcome = _overcome_since(reading, history, by_key)
+    by_key |= overcome
     noted = {key: digest_failure(those) for key, those in by_key.items()}
     cases = tuple(_make_case(reading, history, key, those, noted) for key, those in by_key.items())
-    return Material(reading, history, cases)
+    return Material(reading, history, cases, frozenset(overcome))
+
+
+def _overcome_since(
+    reading: RunReading, history: RunHistory, met: Collection[str]
+) -> dict[str, list[ObservedFailure]]:
+    """Return failures of earlier runs that nothing helped against, where this run shows a launcher that does.
+
+    Whoever knows the launcher never meets the failure again, so that no later run would tell of it.
+    """
+    found: dict[str, list[ObservedFailure]] = {}
+    behind = {word.value for act in reading.acts for step in act.steps for word in step.words[1:]}
+    open_since: dict[str, Mapping[str, Any]] = {}
+    for run in history.runs_of(reading.episode.project) if behind else ():
+        for key, entry in run.digest_part("failures").items():
+            open_since[key] = {} if entry.get("remedies") or open_since.get(key) == {} else entry
+    for key, entry in open_since.items():
+        if key in met or not entry or entry["command"].partition(" ")[0] not in behind:
+            continue
+        failed = replay_failure(reading.acts[0], entry["command"], entry["line"])
+        cure = cure_by_launcher(failed, failed.main, reading.acts)
+        if cure and key == f"{reading.episode.project}|{failed.key}":
+            # The evidence is the call that got past it.
+            failed = replay_failure(cure.acts[0], entry["command"], entry["line"])
+            failure = failed.failure
+            found |= {key: [ObservedFailure(failed, failure, key, cure)]} if failure else {}
+    return found
+
+
+def _launched_in_other_runs(
+    reading: RunReading, history: RunHistory, entries: Sequence[Mapping[str, Any]]
+) -> list[Remedy]:
+    """Return the launcher behind which other runs ran what failed, once for each run in which it passed."""
+    if not is_of_launch(entries[-1]["kind"]) or any(entry.get("remedies") for entry in entries):
+        return []
+    entry, found = entries[-1], list[Remedy]()
+    wrong = main_step(parse(entry["command"]))
+    digests = [*(run.digest for run in history.runs_of(reading.episode.project)), reading.digest]
+    for digest in digests if wrong else ():
+        # The third count is of the runs that passed.
+        passed = {row[1] for row in digest.get("works") or () if len(row) > 5 and row[5]}
+        is_any = is_of_runtime(entry["line"])
+        texts = (
+            launched_call(step, wrong, is_any_target=is_any)
+            for command in passed
+            if wrong and wrong.program in command
+            for step in parse(command)
+        )
+        if text := next(filter(is_informative, texts), ""):
+            found.append(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text) if wrong else ""))
+    return found
 
 
 def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
@@ -242,6 +301,11 @@ def _make_case(
     shown = {remedy: _general_example(remedy, [*those], line, lines) for remedy, those in examples.items()}
     names = {remedy.text: form.text for remedy, form in general.items()}
     in_vain = [frozenset(names.get(text, text) for text in entry.get("in_vain") or ()) for entry in entries]
+    elsewhere = _launched_in_other_runs(reading, history, entries)
+    helped, in_vain = (
+        [*helped, *([remedy] for remedy in elsewhere)],
+        in_vain + [frozenset[str]()] * len(elsewhere),
+    )
     proven = proofs(
         [({remedy.text for remedy in remedies}, vain) for remedies, vain in zip(helped, in_vain, strict=True)]
     )
