@@ -58,7 +58,7 @@ from archivist.reading.wording import (
     relative_path,
     tells_paths_truly,
 )
-from archivist.reading.works import is_passing_flag
+from archivist.reading.works import command_purpose, is_passing_flag
 from archivist.records.run_words import OUTSIDE_SANDBOX, REDACTED
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
@@ -79,6 +79,12 @@ _SOURCE_FILE = lazy_pattern(
 )
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
+_BUILT_FILE = lazy_pattern(
+    r"(?:^|[\s'\"(/])(?:dist|build|out|target|generated|gen|_build|\.next)/(?:[\w.@-]{1,80}/){0,8}[\w.@-]{1,80}"
+)
+# A package, other than a file of the project, has not the name that is imported from it.
+_PACKAGE_EXPORT = lazy_pattern(r"(?i)\b(?:module|from|by) ['\"]{1,2}(?![./~])[@\w].{0,200}\bexport")
+_GENERATES = lazy_pattern(r"(?:^|[\s:_-])(?:gen(?:erate)?|codegen|prepare|compile|bundle)(?:$|[\s:_-])")
 _NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
 OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
 
@@ -230,7 +236,10 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         return None
     if wrong.program in LOOKS:
         return _guess_other_option(acts, failed, wrong)
-    near = list(takewhile(lambda act: not edits_project(act), acts[at + 1 : at + 1 + NEAR]))
+    is_built = _is_of_built_file(failed.failure)
+    reach = acts[at + 1 : at + 1 + (HORIZON if is_built else NEAR)]
+    # An edit changes no file that is built from others, until it is built again.
+    near = list(takewhile(lambda act: is_built or not edits_project(act), reach))
     # What fails alike later shows that nothing before it helped.
     again = next((act.at for act in reversed(near) if fails_alike(act, failed)), at)
     later = [act for act in near if act.at > again]
@@ -260,6 +269,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
             and not call.is_look
             and call.purpose not in (*ORDINARY, "write file")
             and (text := _changing_steps(call, failed))
+            and (not is_built or any(map(_makes_files, call.steps)))
         }
         remedy = _step_remedy(failed, list(steps)[-2:])
         showing = [*list(steps.values())[-2:], act]
@@ -269,6 +279,16 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     is_shown = is_informative(remedy.text) and not _held_secret(cure)
     is_shown = is_shown and not is_refuted(acts, failed, cure)
     return _as_it_ran(cure) if is_shown else None
+
+
+def _is_of_built_file(failure: Failure) -> bool:
+    """Say whether an error is about what a file or package lacks that is made from others."""
+    return bool(_BUILT_FILE.search(failure.line) or _PACKAGE_EXPORT.search(failure.line))
+
+
+def _makes_files(step: Step) -> bool:
+    """Say whether a step builds, generates or installs something."""
+    return is_install(step) or command_purpose(step) == "build" or bool(_GENERATES.search(step.name))
 
 
 def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step) -> Cure | None:
