@@ -14,6 +14,13 @@ from archivist.reading.commands import is_look, is_raw_call, is_sending, step_pu
 from archivist.reading.evasions import is_evasion, only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.launchers import cure_by_launcher
+from archivist.reading.making import (
+    cure_by_fixer,
+    is_of_built_file,
+    makes_files,
+    mends_style,
+    without_mended_files,
+)
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, is_unsure, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.programs import LOOKS, SHELLS
@@ -58,7 +65,7 @@ from archivist.reading.wording import (
     relative_path,
     tells_paths_truly,
 )
-from archivist.reading.works import command_purpose, is_passing_flag
+from archivist.reading.works import is_passing_flag
 from archivist.records.run_words import OUTSIDE_SANDBOX, REDACTED
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
@@ -73,18 +80,8 @@ _NAME_IN_MESSAGE = lazy_pattern(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<
 _CHECK = lazy_pattern(
     r"(?:^|[\s:_-])(?:check|lint|typecheck|type-check|verify|validate|vet|tsc|clippy)(?:$|[\s:_-])"
 )
-_MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:(?:fix|format|fmt|prettier|black)(?:$|[\s:=_-])|write(?:$|[\s:=]))")
-_SOURCE_FILE = lazy_pattern(
-    r"['\"]?(?:[\w.@+\[\]()-]{1,80}/){1,12}[\w.@+\[\]()-]{1,80}\.[A-Za-z]\w{0,5}['\"]?"
-)
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
-_BUILT_FILE = lazy_pattern(
-    r"(?:^|[\s'\"(/])(?:dist|build|out|target|generated|gen|_build|\.next)/(?:[\w.@-]{1,80}/){0,8}[\w.@-]{1,80}"
-)
-# A package, other than a file of the project, has not the name that is imported from it.
-_PACKAGE_EXPORT = lazy_pattern(r"(?i)\b(?:module|from|by) ['\"]{1,2}(?![./~])[@\w].{0,200}\bexport")
-_GENERATES = lazy_pattern(r"(?:^|[\s:_-])(?:gen(?:erate)?|codegen|prepare|compile|bundle)(?:$|[\s:_-])")
 _NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
 OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
 
@@ -236,7 +233,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         return None
     if wrong.program in LOOKS:
         return _guess_other_option(acts, failed, wrong)
-    is_built = _is_of_built_file(failed.failure)
+    is_built = is_of_built_file(failed.failure)
     reach = acts[at + 1 : at + 1 + (HORIZON if is_built else NEAR)]
     # An edit changes no file that is built from others, until it is built again.
     near = list(takewhile(lambda act: is_built or not edits_project(act), reach))
@@ -269,7 +266,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
             and not call.is_look
             and call.purpose not in (*ORDINARY, "write file")
             and (text := _changing_steps(call, failed))
-            and (not is_built or any(map(_makes_files, call.steps)))
+            and (not is_built or any(map(makes_files, call.steps)))
         }
         remedy = _step_remedy(failed, list(steps)[-2:])
         showing = [*list(steps.values())[-2:], act]
@@ -279,16 +276,6 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     is_shown = is_informative(remedy.text) and not _held_secret(cure)
     is_shown = is_shown and not is_refuted(acts, failed, cure)
     return _as_it_ran(cure) if is_shown else None
-
-
-def _is_of_built_file(failure: Failure) -> bool:
-    """Say whether an error is about what a file or package lacks that is made from others."""
-    return bool(_BUILT_FILE.search(failure.line) or _PACKAGE_EXPORT.search(failure.line))
-
-
-def _makes_files(step: Step) -> bool:
-    """Say whether a step builds, generates or installs something."""
-    return is_install(step) or command_purpose(step) == "build" or bool(_GENERATES.search(step.name))
 
 
 def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step) -> Cure | None:
@@ -414,6 +401,7 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             return found or _cure_by_step(failed, near)
         case K.USAGE:
             found = cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
+            found = found or cure_by_fixer(failed, failure, near)
             # A program that refuses no word of the call may lack something that a step brings.
             return found or (None if failure.subject else _cure_by_step(failed, near))
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
@@ -683,21 +671,6 @@ def _said_words(step: Step) -> tuple[str, ...]:
     return tuple(word.value for word in step.words if not is_passing_flag(word.value))
 
 
-def mends_style(command: str) -> bool:
-    """Say whether a command corrects files by itself, as a formatter does."""
-    return bool(_MENDS.search(command))
-
-
-def _without_mended_files(command: str) -> str:
-    """Return a command that mends files with `<file>` for each: the next run has changed others."""
-    if not mends_style(command):
-        return command
-    words = ["<file>" if _SOURCE_FILE.fullmatch(word) else word for word in command.split(" ")]
-    return " ".join(
-        word for word, before in zip(words, ["", *words], strict=False) if (word, before) != ("<file>",) * 2
-    )
-
-
 def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     """Return the steps of a call that can be why another one works then: no tests, and no checks.
 
@@ -731,7 +704,7 @@ def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
     parts = re.compile(rf"(?<!\d)({'|'.join(numbers)})(?!\d)" if numbers else r"(?!)()")
     masked = (
         "".join(part if part in numbers else mask_command(part) for part in parts.split(text.strip()) if part)
-        for text in map(_without_mended_files, texts)
+        for text in map(without_mended_files, texts)
     )
     done = " && ".join(dict.fromkeys(masked))
     if texts and all(not step.program for step in parse(texts[-1])):

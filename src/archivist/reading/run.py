@@ -23,12 +23,12 @@ from archivist.reading.cures import (
     find_cure,
     guess_cure,
     is_refused_by_shell,
-    mends_style,
 )
 from archivist.reading.elsewhere import without_elsewhere
 from archivist.reading.failures import Failure
 from archivist.reading.help_texts import find_accepted_words
 from archivist.reading.history import AttemptCounts
+from archivist.reading.making import mends_style
 from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, is_being_written, is_own_module
 from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_digest

@@ -1,0 +1,64 @@
+"""Commands that make or mend files by themselves: builds, generators, fixers and formatters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from archivist.cold_start import lazy_pattern
+from archivist.reading.calls import ToolCall
+from archivist.reading.evasions import only_shows
+from archivist.reading.failures import Failure
+from archivist.reading.outcomes import has_step_worked
+from archivist.reading.packages import is_install
+from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.replacements import Cure
+from archivist.reading.shell import Step
+from archivist.reading.wording import general_command, is_informative
+from archivist.reading.works import command_purpose
+
+_MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:(?:fix|format|fmt|prettier|black)(?:$|[\s:=_-])|write(?:$|[\s:=]))")
+_SOURCE_FILE = lazy_pattern(
+    r"['\"]?(?:[\w.@+\[\]()-]{1,80}/){1,12}[\w.@+\[\]()-]{1,80}\.[A-Za-z]\w{0,5}['\"]?"
+)
+_FIXING_FLAG = lazy_pattern(r"--?(?:auto-?)?(?:fix|write|correct)(?:-[a-z]{1,20})?$")
+_BUILT_FILE = lazy_pattern(
+    r"(?:^|[\s'\"(/])(?:dist|build|out|target|generated|gen|_build|\.next)/(?:[\w.@-]{1,80}/){0,8}[\w.@-]{1,80}"
+)
+# A package, other than a file of the project, has not the name that is imported from it.
+_PACKAGE_EXPORT = lazy_pattern(r"(?i)\b(?:module|from|by) ['\"]{1,2}(?![./~])[@\w].{0,200}\bexport")
+_GENERATES = lazy_pattern(r"(?:^|[\s:_-])(?:gen(?:erate)?|codegen|prepare|compile|bundle)(?:$|[\s:_-])")
+
+
+def mends_style(command: str) -> bool:
+    """Say whether a command corrects files by itself, as a formatter does."""
+    return bool(_MENDS.search(command))
+
+
+def without_mended_files(command: str) -> str:
+    """Return a command that mends files with `<file>` for each: the next run has changed others."""
+    if not mends_style(command):
+        return command
+    words = ["<file>" if _SOURCE_FILE.fullmatch(word) else word for word in command.split(" ")]
+    return " ".join(
+        word for word, before in zip(words, ["", *words], strict=False) if (word, before) != ("<file>",) * 2
+    )
+
+
+def cure_by_fixer(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for what mended files, where the option was refused that was to mend them."""
+    is_fixing = _FIXING_FLAG.match(failure.subject)
+    for act, step in ((act, step) for act in later if is_fixing for step in act.steps):
+        text = without_mended_files(general_command(step.text))
+        if mends_style(text) and not only_shows(step) and has_step_worked(act, step) and is_informative(text):
+            return Cure(Remedy(RemedyKind.COMMAND, text, failed.display_text), (act,))
+    return None
+
+
+def is_of_built_file(failure: Failure) -> bool:
+    """Say whether an error is about what a file or package lacks that is made from others."""
+    return bool(_BUILT_FILE.search(failure.line) or _PACKAGE_EXPORT.search(failure.line))
+
+
+def makes_files(step: Step) -> bool:
+    """Say whether a step builds, generates or installs something."""
+    return is_install(step) or command_purpose(step) == "build" or bool(_GENERATES.search(step.name))
