@@ -46,11 +46,14 @@ def without_mended_files(command: str) -> str:
 
 def cure_by_fixer(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
     """Look for what mended files, where the option was refused that was to mend them."""
-    is_fixing = _FIXING_FLAG.match(failure.subject)
-    for act, step in ((act, step) for act in later if is_fixing for step in act.steps):
-        text = without_mended_files(general_command(step.text))
-        if mends_style(text) and not only_shows(step) and has_step_worked(act, step) and is_informative(text):
-            return Cure(Remedy(RemedyKind.COMMAND, text, failed.display_text), (act,))
+    if not _FIXING_FLAG.match(failure.subject):
+        return None
+    for act in later:
+        for step in act.steps:
+            text = without_mended_files(general_command(step.text))
+            is_fixer = mends_style(text) and not only_shows(step) and is_informative(text)
+            if is_fixer and has_step_worked(act, step):
+                return Cure(Remedy(RemedyKind.COMMAND, text, failed.display_text), (act,))
     return None
 
 
