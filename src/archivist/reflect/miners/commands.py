@@ -72,6 +72,7 @@ _OUTAGE = lazy_pattern(
 )
 # A service that was not started refuses; these are about another machine.
 _NO_SERVER = frozenset(("name not resolved", "connection lost", "server not reached"))
+_TRY_ONCE = "try it once with a short time limit; if it does not answer, go on without it, and no detours"
 _SPECIFIC_WORDS = 4
 _MOST_CALLS = 4
 
@@ -119,7 +120,7 @@ def _shows_files(act: ToolCall) -> bool:
 
 
 def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
-    """Say which command never gets to its server: what no run could do, the next one cannot either.
+    """Say which command never gets to its server, so that nobody spends more than one try on it.
 
     Where some run did, it was an outage, which is no lesson; one that was told before is reworded.
     """
@@ -139,9 +140,12 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
         )
         yield replace(found, is_known_only=True)
         return
-    # Tests and installs can be run without their server in another way; what sends something cannot.
-    action = "" if act.is_test or act.installs else "leave it to the user"
+    # Whoever is told not to try never finds out that the server is back. Tests and installs can be run in
+    # another way.
+    action = "" if act.is_test or act.installs else _TRY_ONCE
     problem = f"{command} has not reached its server in any run ({signature.error})"
+    if case.is_of_one_day:
+        problem = f"{command} did not reach its server in {case.runs} runs of one day ({signature.error})"
     yield make_candidate(
         material,
         case,

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
@@ -60,6 +61,8 @@ COMMON_TO_PROJECTS = 3
 _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
 _LONGEST_SHOWN = 150
 _MOST_CALLS = 4
+# One outage may last an evening and the morning after.
+_ONE_DAY = timedelta(hours=24)
 # What starts or sets up something: where the environment is at fault, once is enough to believe it.
 _STARTS = lazy_pattern(r"\b(?:up|start|serve|run|launch|enable|init|create|install|migrate|setup)\b")
 
@@ -77,6 +80,7 @@ class Case:
     `varying` are the remedies that helped against different errors.
     `has_one_error` says that all runs met the same message but for its places and names.
     `accepted` says which words the program takes, as it said last. `acts` are the calls of this run.
+    `is_of_one_day` says that the runs that met it began within one day, where their times are known.
     """
 
     key: str
@@ -97,6 +101,7 @@ class Case:
     has_one_error: bool = True
     accepted: str = ""
     acts: Sequence[ToolCall] = ()
+    is_of_one_day: bool = False
 
     @property
     def first(self) -> ObservedFailure:
@@ -335,7 +340,13 @@ def _make_case(
         has_one_error=len(lines) == 1 or bool(message),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
         acts=reading.acts,
+        is_of_one_day=_lie_within_a_day([*(run.started for run in earlier), reading.episode.started]),
     )
+
+
+def _lie_within_a_day(times: Sequence[datetime | None]) -> bool:
+    known = [time for time in times if time is not None]
+    return len(known) == len(times) and max(known) - min(known) < _ONE_DAY
 
 
 def _general_example(
