@@ -16,6 +16,7 @@ from archivist.reading.failures import Failure
 from archivist.reading.launchers import cure_by_launcher
 from archivist.reading.making import (
     cure_by_fixer,
+    installed_only,
     is_of_built_file,
     makes_files,
     mends_style,
@@ -94,7 +95,7 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     cure = _find_cure(acts, at)
     cure = in_folder(cure, acts[at]) if cure else None
     is_shown = cure is not None and not _held_secret(cure) and not is_refuted(acts, acts[at], cure)
-    return _as_it_ran(_without_new_files(acts, cure)) if cure and is_shown else None
+    return _as_it_ran(_without_new_files(acts, cure), acts) if cure and is_shown else None
 
 
 def _held_secret(cure: Cure) -> bool:
@@ -119,15 +120,16 @@ def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
     return replace(cure, remedy=cure.remedy._replace(text=" ".join(words)))
 
 
-def _as_it_ran(cure: Cure) -> Cure | None:
+def _as_it_ran(cure: Cure, acts: Sequence[ToolCall]) -> Cure | None:
     """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
     if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
         return cure
     if any(is_unsure(act) or _reads_input(act) for act in cure.acts):
         return None
-    risky = next((text for act in cure.acts if text_risk(text := act.event.text.strip())), "")
-    if risky:
-        return replace(cure, remedy=cure.remedy._replace(text=risky))
+    for text in filter(text_risk, (act.event.text.strip() for act in cure.acts)):
+        if text_risk(installed_only(text, acts)):
+            return replace(cure, remedy=cure.remedy._replace(text=text))
+        cure = replace(cure, remedy=cure.remedy._replace(text=installed_only(cure.remedy.text, acts)))
     is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
     is_true = is_true and _tells_only_steps_that_ran(cure)
     # A here-document on one line is another command.
@@ -275,7 +277,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     cure = Cure(remedy, tuple(showing))
     is_shown = is_informative(remedy.text) and not _held_secret(cure)
     is_shown = is_shown and not is_refuted(acts, failed, cure)
-    return _as_it_ran(cure) if is_shown else None
+    return _as_it_ran(cure, acts) if is_shown else None
 
 
 def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step) -> Cure | None:
@@ -290,7 +292,7 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
                 remedy = f"{step.program} {' '.join(gained)}"
                 cure = Cure(Remedy(RemedyKind.COMMAND, remedy, f"{step.program} {flag}"), (act,))
                 is_shown = is_informative(mask_command(remedy)) and not _held_secret(cure)
-                return _as_it_ran(cure) if is_shown else None
+                return _as_it_ran(cure, acts) if is_shown else None
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from archivist.cold_start import lazy_pattern
@@ -12,15 +13,24 @@ from archivist.reading.outcomes import has_step_worked
 from archivist.reading.packages import is_install
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import Cure
-from archivist.reading.shell import Step
+from archivist.reading.shell import Step, parse
 from archivist.reading.wording import general_command, is_informative
 from archivist.reading.works import command_purpose
 
-_MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:(?:fix|format|fmt|prettier|black)(?:$|[\s:=_-])|write(?:$|[\s:=]))")
-_SOURCE_FILE = lazy_pattern(
-    r"['\"]?(?:[\w.@+\[\]()-]{1,80}/){1,12}[\w.@+\[\]()-]{1,80}\.[A-Za-z]\w{0,5}['\"]?"
+_MENDS = lazy_pattern(
+    r"(?:^|[\s:_-])(?:(?:fix|format|[a-z]{0,6}fmt|prettier|black)(?:$|[\s:=_-])|write(?:$|[\s:=]))"
 )
+_SOURCE_FILE = lazy_pattern(
+    r"['\"]?(?:[\w.@+\[\]()-]{1,80}/){0,12}[\w.@+\[\]()-]{1,80}\.[A-Za-z]\w{0,5}['\"]?"
+)
+# What follows is a file of settings. A program may have the name of a file, too.
+_SETTING_FLAG = lazy_pattern(r"(?:-c|--?(?:config|ignore|plugin|tsconfig|project)[\w-]{0,20})$")
 _FIXING_FLAG = lazy_pattern(r"--?(?:auto-?)?(?:fix|write|correct)(?:-[a-z]{1,20})?$")
+# Package managers show the script that they run: below its name, or behind a dollar.
+_SHOWN_SCRIPT = lazy_pattern(r"^(?:> [^\n]{1,300}\n> |\$ )([^\n]{1,300})$", re.MULTILINE)
+_PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
+_RUNNER = lazy_pattern(r"(?<![\w/.-])(npx|bunx) (?=(\w[\w.-]{0,60})(?:\s|$))")
+_SHOWN_CHARACTERS = 4_000
 _BUILT_FILE = lazy_pattern(
     r"(?:^|[\s'\"(/])(?:dist|build|out|target|generated|gen|_build|\.next)/(?:[\w.@-]{1,80}/){0,8}[\w.@-]{1,80}"
 )
@@ -38,7 +48,11 @@ def without_mended_files(command: str) -> str:
     """Return a command that mends files with `<file>` for each: the next run has changed others."""
     if not mends_style(command):
         return command
-    words = ["<file>" if _SOURCE_FILE.fullmatch(word) else word for word in command.split(" ")]
+    given = command.split(" ")
+    words = [
+        "<file>" if _SOURCE_FILE.fullmatch(word) and not _SETTING_FLAG.match(before) else word
+        for word, before in zip(given, ["-c", *given], strict=False)
+    ]
     return " ".join(
         word for word, before in zip(words, ["", *words], strict=False) if (word, before) != ("<file>",) * 2
     )
@@ -55,6 +69,22 @@ def cure_by_fixer(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             if is_fixer and has_step_worked(act, step):
                 return Cure(Remedy(RemedyKind.COMMAND, text, failed.display_text), (act,))
     return None
+
+
+def installed_only(text: str, acts: Sequence[ToolCall]) -> str:
+    """Return a command that fetches no package: what a script of the project calls is installed here.
+
+    The scripts are those that package managers showed in this run. A program may print the same, so a
+    runner is told to fetch nothing, and then runs what the project has, or fails.
+    """
+    shown = "\n".join(
+        script
+        for act in acts
+        if any(step.program in _PACKAGE_MANAGERS for step in act.steps)
+        for script in _SHOWN_SCRIPT.findall(act.event.output[:_SHOWN_CHARACTERS])
+    )
+    names = {step.program for step in parse(shown)} if shown else set()
+    return _RUNNER.sub(lambda found: f"{found[1]} --no-install " if found[2] in names else found[0], text)
 
 
 def is_of_built_file(failure: Failure) -> bool:
