@@ -49,6 +49,12 @@ def is_help(command: str) -> bool:
     return bool(steps) and all(_is_help_step(step) for step in steps)
 
 
+def is_probe(command: str) -> bool:
+    """Say whether a command only asks which of several programs there are, and of which version."""
+    steps = [step for step in parse(command) if not step.is_filter and not is_preparation(step)]
+    return len({step.program for step in steps}) > 1 and all(map(_is_help_step, steps))
+
+
 def _is_help_step(step: Step) -> bool:
     return (
         step.program in _HELP_PROGRAMS

@@ -15,7 +15,7 @@ from typing import Any
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls, test_noise
 from archivist.reading.checker_rules import find_broken_rules
-from archivist.reading.commands import is_help, is_preparation, own_scripts, step_purpose
+from archivist.reading.commands import is_help, is_preparation, is_probe, own_scripts, step_purpose
 from archivist.reading.cures import (
     HORIZON,
     OUTSIDE_ADVICE,
@@ -310,7 +310,7 @@ def _is_expected(
         # A test that is written first fails on code that does not exist yet.
         return is_being_written(failure.line, failure.subject, changed, made)
     if failure.kind is K.MISSING_COMMAND:
-        return _is_there(calls, act, failure.subject)
+        return is_probe(act.event.text) or _is_there(calls, act, failure.subject)
     # How a program is used is asked in many ways, until one answers.
     return failure.kind in _ASKED_KINDS and is_help(act.event.text)
 
