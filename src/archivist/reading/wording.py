@@ -44,7 +44,7 @@ _SCRATCH = lazy_pattern(
     r"(?:\./)?(?:test|debug|repro|reproduce|fix|final|verify|check|demo|patch|tmp|temp)[\w.-]*$"
 )
 _OUTSIDE = lazy_pattern(r"/(?:var/)?tmp/[^/]+$|/dev/")
-_PLACEHOLDER = lazy_pattern(r"<script>|\"…\"|<<'EOF'|…$|<path>")
+_PLACEHOLDER = lazy_pattern(r"<script>|(?<!\w=)\"…\"|<<'EOF'|…$|<path>")
 # Folders of the machine in which no project lies: a path below them means the same to every run.
 _HOST_FOLDER = lazy_pattern(
     r"/(?:etc|bin|sbin|lib|lib64|dev|proc|sys|opt|run|boot|usr(?!/(?:local/)?src\b)|System|Library"
