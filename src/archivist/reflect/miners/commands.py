@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 
 from rapidfuzz.distance.OSA import distance
 
@@ -11,6 +12,8 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_display_step
+from archivist.reading.outcomes import has_worked
+from archivist.reading.refused_options import ANY_OPTION, refusing_step
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
@@ -22,6 +25,7 @@ from archivist.reading.wording import (
     format_list,
     format_rule,
     general_command,
+    is_informative,
     quote_error,
 )
 from archivist.records import Category
@@ -80,7 +84,7 @@ _MOST_CALLS = 4
 def mine_commands(material: Material) -> Iterator[Candidate]:
     """Say what to run instead, or first."""
     for case in material.of_kind(*_KINDS):
-        if not case.first.act.steps or not _is_worth_telling(case):
+        if not case.first.act.steps or case.key.endswith(ANY_OPTION) or not _is_worth_telling(case):
             continue
         if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
@@ -203,6 +207,27 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
                 remedies=(outside.text,),
                 words=("sandbox",),
             )
+
+
+def mine_refused_options(material: Material) -> Iterator[Candidate]:
+    """Say which command refused every option that several runs gave it: it takes none."""
+    for case in material.of_kind(K.USAGE):
+        step = refusing_step(case.first) if case.key.endswith(f":{ANY_OPTION}") else None
+        if step is None or len(case.subjects) < _MANY or case.runs < 2 or case.accepted:
+            continue
+        call = " ".join(takewhile(lambda word: not word.startswith("-"), (word.value for word in step.words)))
+        if not is_informative(call) or any(command.startswith(f"{call} -") for command in material.works):
+            continue
+        shown = format_list([code(option) for option in case.subjects], most=_MOST_CALLS)
+        yield make_candidate(
+            material,
+            case,
+            f"{code(call)} takes no options (refused: {shown})",
+            rule=format_rule(f"{code(call)} is to be run", "give it no options"),
+            remedies=(call,) if any(act.text == call and has_worked(act) for act in case.acts) else (),
+            words=(call, "options"),
+            is_answer=True,
+        )
 
 
 def _tag_words(case: Case) -> tuple[str, ...]:
