@@ -8,11 +8,12 @@ from itertools import takewhile
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
 from archivist.reading.calls import ToolCall
+from archivist.reading.commands import is_look, is_preparation
 from archivist.reading.evasions import only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import has_step_worked, is_unsure
 from archivist.reading.remedies import Remedy, RemedyKind
-from archivist.reading.replacements import Cure, fails_alike, plain_command
+from archivist.reading.replacements import Cure, fails_alike, join_steps
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.wording import base_name, is_informative, is_scratch, mask_command
@@ -25,6 +26,7 @@ _NOT_OF_LAUNCH = frozenset((
 ))  # fmt: skip
 # What shows no progress: the launcher itself may be missing or misused, or nobody knows what failed.
 _NO_PROGRESS = frozenset((K.MISSING_COMMAND, K.USAGE, K.TIMEOUT, K.NETWORK, K.PROMPT, K.OTHER))
+_ERROR_CLASS = lazy_pattern(r"^[A-Z]\w{2,60}(?:Error|Exception)$")
 # An error about the version of what runs the command: no edit of the code overcomes it.
 _OF_RUNTIME = lazy_pattern(
     r"(?i)\bversions?\b|\bengines?\b|\bruntime\b|\bunsupported\b|not supported|requires? "
@@ -94,19 +96,30 @@ def cure_by_launcher(failed: ToolCall, wrong: Step | None, later: Sequence[ToolC
     if wrong is None or failure is None or not is_of_launch(failure.kind):
         return None
     got_further: Cure | None = None
+    is_any = is_of_runtime(failure.line)
     for act in later:
         if _may_mend(act, failure):
             break
-        for step in act.steps:
-            text = launched_call(step, wrong, is_any_target=is_of_runtime(failure.line))
+        for at, step in enumerate(act.steps):
+            text = launched_call(step, wrong, is_any_target=is_any)
+            text = text or (_behind_other_steps(act.steps[: at + 1], wrong) if is_any else "")
             if not is_informative(text) or is_unsure(act):
                 continue
             cure = Cure(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text)), (act,))
             if has_step_worked(act, step):
                 return cure
-            if got_further is None and _gets_past(act, step, failed):
+            if got_further is None and _gets_past(act, at, failed):
                 got_further = cure
     return got_further
+
+
+def _behind_other_steps(steps: Sequence[Step], wrong: Step) -> str:
+    """Return a line that runs a call after steps that choose a version, as `nvm use 24` does; else nothing."""
+    *before, last = steps
+    choosing = [step for step in before if not is_preparation(step) and not is_look(step)]
+    is_chain = all(step.operator in ("", "&&") for step in steps)
+    is_same = _words_of(last)[1] == _words_of(wrong)[1]
+    return mask_command(join_steps(steps)) if choosing and is_chain and is_same else ""
 
 
 def _may_mend(act: ToolCall, failure: Failure) -> bool:
@@ -118,17 +131,16 @@ def _may_mend(act: ToolCall, failure: Failure) -> bool:
     return any(change.file and not is_scratch(change.file) for change in act.changes)
 
 
-def _gets_past(act: ToolCall, step: Step, failed: ToolCall) -> bool:
-    """Say whether a call that failed met another, known obstacle behind the one of an earlier call."""
+def _gets_past(act: ToolCall, at: int, failed: ToolCall) -> bool:
+    """Say whether a call met another, known obstacle in one of its steps than an earlier call did."""
     failure = act.failure
-    if failure is None or failed.failure is None or failure.kind in _NO_PROGRESS or fails_alike(act, failed):
+    if failure is None or failed.failure is None or fails_alike(act, failed):
         return False
-    launcher = step.words[len(step.assignments)].value.rpartition("/")[2]
-    is_of_launcher = launcher in failure.line.partition(":")[0].split()
-    is_of_step = plain_command(act).endswith(step.text) or act.main is step
-    return (
-        act.key != failed.key
-        and not is_of_launcher
-        and is_of_step
-        and failed.failure.line not in act.event.output
-    )
+    is_known = failure.kind not in _NO_PROGRESS or _ERROR_CLASS.search(failure.signature.error)
+    # What stands before the program, or before the step, may be what failed.
+    step, before = act.steps[at], act.steps[:at]
+    launchers = {base_name(step.words[len(step.assignments)].value), *(each.program for each in before)}
+    is_of_launcher = not launchers.isdisjoint(failure.line.partition(":")[0].split())
+    is_of_step = act.main is step or act.steps[-1] is step
+    is_other = act.key != failed.key and failed.failure.line not in act.event.output
+    return bool(is_known) and is_of_step and is_other and not is_of_launcher

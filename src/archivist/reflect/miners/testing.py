@@ -9,6 +9,7 @@ from dataclasses import replace
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import is_plain_name
+from archivist.reading.making import mends_style
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
@@ -95,7 +96,8 @@ def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterato
     often = [rule for rule, runs in counts.most_common(_MOST_RULES) if runs >= _OFTEN and _is_rule(rule)]
     if not often or any(command_purpose(step) not in ("lint", "check") for step in parse(check)):
         return
-    problem = f"{code(check)} refuses new code with {format_list([f'“{rule}”' for rule in often])}"
+    verb = "does not mend" if mends_style(check) else "refuses new code with"
+    problem = f"{code(check)} {verb} {format_list([f'“{rule}”' for rule in often])}"
     yield make_candidate(
         material,
         case,
