@@ -114,7 +114,7 @@ def cure_by_launcher(failed: ToolCall, wrong: Step | None, later: Sequence[ToolC
 
 
 def _behind_other_steps(steps: Sequence[Step], wrong: Step) -> str:
-    """Return a line that runs a call after steps that choose a version, as `nvm use 24` does; else nothing."""
+    """Return a line that runs a call behind steps that choose a version (`nvm use 24`); else nothing."""
     *before, last = steps
     choosing = [step for step in before if not is_preparation(step) and not is_look(step)]
     is_chain = all(step.operator in ("", "&&") for step in steps)
