@@ -12,6 +12,7 @@ from archivist.reading.commands import is_look, is_preparation
 from archivist.reading.evasions import only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import has_step_worked, is_unsure
+from archivist.reading.refutations import NEAR
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import Cure, fails_alike, join_steps
 from archivist.reading.rules import FailureKind as K
@@ -28,9 +29,12 @@ _NOT_OF_LAUNCH = frozenset((
 _NO_PROGRESS = frozenset((K.MISSING_COMMAND, K.USAGE, K.TIMEOUT, K.NETWORK, K.PROMPT, K.OTHER))
 _ERROR_CLASS = lazy_pattern(r"^[A-Z]\w{2,60}(?:Error|Exception)$")
 # An error about the version of what runs the command: no edit of the code overcomes it.
-_OF_RUNTIME = lazy_pattern(
-    r"(?i)\bversions?\b|\bengines?\b|\bruntime\b|\bunsupported\b|not supported|requires? "
+_RUNTIME = lazy_pattern(r"(?i)\bversions?\b|\bengines?\b|\bruntimes?\b|\btoolchains?\b")
+_MISMATCH = lazy_pattern(
+    r"(?i)\bunsupported\b|not (?:be )?supported|incompatible|\brequire[sd]?\b|\bexpected\b|\bneeds?\b"
+    r"|[<>]=?\s?v?\d|too (?:old|new)|\bolder\b|\bnewer\b|at least|mismatch|not satisfied|wrong|\bbad\b"
 )
+_OF_START = frozenset((K.MISSING_COMMAND, K.VERSION_CONFLICT))
 _SOURCE_FILE = lazy_pattern(r"\.(?!(?:json|toml|ya?ml|lock|cfg|ini|env|properties)$)[A-Za-z]\w{0,4}$")
 # Programs that say or look for the words behind them instead of running them.
 _RUN_NOTHING = programs.LOOKS | programs.PREPARATIONS | {"git", "man", "sudo", "doas", "xargs"}
@@ -39,14 +43,14 @@ _MOST_LAUNCHER_WORDS = 8
 _BARE_WORD = lazy_pattern(r"[A-Za-z][\w:-]{0,40}$")
 
 
-def is_of_launch(kind: K) -> bool:
-    """Say whether another launcher may overcome failures of a kind."""
-    return kind not in _NOT_OF_LAUNCH
-
-
 def is_of_runtime(line: str) -> bool:
     """Say whether an error is about the version of what runs a command, whatever the command is given."""
-    return bool(_OF_RUNTIME.search(line))
+    return bool(_RUNTIME.search(line) and _MISMATCH.search(line))
+
+
+def is_of_start(kind: K, line: str) -> bool:
+    """Say whether a command was not found, or refused by its version: another launcher is what it lacks."""
+    return kind in _OF_START or (kind not in _NOT_OF_LAUNCH and is_of_runtime(line))
 
 
 def launched_call(step: Step, wrong: Step, *, is_any_target: bool = False) -> str:
@@ -88,13 +92,16 @@ def _inner_words(step: Step) -> tuple[list[str], list[str]]:
 
 
 def cure_by_launcher(failed: ToolCall, wrong: Step | None, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for the same command behind a launcher that got past its error, however many calls later.
+    """Look for the same command behind a launcher that got past its error.
 
-    The one that worked is best; else one that met the next obstacle, which is another failure.
+    The one that worked is best. Where the command could not start, it may come many calls later, and one that
+    met the next obstacle helped, too: that is another failure.
     """
     failure = failed.failure
-    if wrong is None or failure is None or not is_of_launch(failure.kind):
+    if wrong is None or failure is None or failure.kind in _NOT_OF_LAUNCH:
         return None
+    is_start = is_of_start(failure.kind, failure.line)
+    later = later if is_start else later[:NEAR]
     got_further: Cure | None = None
     is_any = is_of_runtime(failure.line)
     for act in later:
@@ -108,7 +115,7 @@ def cure_by_launcher(failed: ToolCall, wrong: Step | None, later: Sequence[ToolC
             cure = Cure(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text)), (act,))
             if has_step_worked(act, step):
                 return cure
-            if got_further is None and _gets_past(act, at, failed):
+            if is_start and got_further is None and _gets_past(act, at, failed):
                 got_further = cure
     return got_further
 

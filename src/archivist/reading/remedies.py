@@ -90,6 +90,9 @@ class Remedy(NamedTuple):
         lost = [f"-{word}" for word in wrong if word not in right]
         # An option and its value are one change.
         values = [word for flag, word in pairwise(right) if flag in gained and flag[:1] == "-" != word[:1]]
+        if not gained and lost and all(word.startswith("--") for word in lost):
+            # The same options left out are one change, whatever else the calls name.
+            return " ".join((wrong[0], *lost))
         if not gained or len(gained) + len(lost) - len(values) > _MOST_CHANGED:
             return f"{_OTHER_CALL}{_QUOTED_WORD.sub('_', self.text)}"
         return " ".join((wrong[0], *gained, *lost))

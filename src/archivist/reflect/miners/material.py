@@ -17,7 +17,7 @@ from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
-from archivist.reading.launchers import cure_by_launcher, is_of_launch, is_of_runtime, launched_call
+from archivist.reading.launchers import cure_by_launcher, is_of_runtime, is_of_start, launched_call
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
 from archivist.reading.remedies import (
@@ -224,9 +224,13 @@ def _overcome_since(
     for key, entry in open_since.items():
         if key in met or not entry or entry["command"].partition(" ")[0] not in behind:
             continue
+        if not is_of_start(entry["kind"], entry["line"]):
+            continue
         failed = replay_failure(reading.acts[0], entry["command"], entry["line"])
         cure = cure_by_launcher(failed, failed.main, reading.acts)
-        if cure and key == f"{reading.episode.project}|{failed.key}":
+        # Where the plain call works, too, what was in its way is gone.
+        is_gone = any(act.display_text == entry["command"] and not act.has_failed for act in reading.acts)
+        if cure and not is_gone and key == f"{reading.episode.project}|{failed.key}":
             # The evidence is the call that got past it.
             failed = replay_failure(cure.acts[0], entry["command"], entry["line"])
             failure = failed.failure
@@ -238,9 +242,10 @@ def _launched_in_other_runs(
     reading: RunReading, history: RunHistory, entries: Sequence[Mapping[str, Any]]
 ) -> list[Remedy]:
     """Return the launcher behind which other runs ran what failed, once for each run in which it passed."""
-    if not is_of_launch(entries[-1]["kind"]) or any(entry.get("remedies") for entry in entries):
-        return []
     entry, found = entries[-1], list[Remedy]()
+    is_open = is_of_start(entry["kind"], entry["line"]) and not any(each.get("remedies") for each in entries)
+    if not is_open:
+        return []
     wrong = main_step(parse(entry["command"]))
     digests = [*(run.digest for run in history.runs_of(reading.episode.project)), reading.digest]
     for digest in digests if wrong else ():
