@@ -97,7 +97,11 @@ def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterato
     if not often or any(command_purpose(step) not in ("lint", "check") for step in parse(check)):
         return
     verb = "does not mend" if mends_style(check) else "refuses new code with"
-    problem = f"{code(check)} {verb} {format_list([f'“{rule}”' for rule in often])}"
+    # By the whole call, so that a brief does not tell the same of it once more.
+    is_whole = case.command.startswith(check) and is_informative(case.command)
+    problem = (
+        f"{code(case.command if is_whole else check)} {verb} {format_list([f'“{rule}”' for rule in often])}"
+    )
     yield make_candidate(
         material,
         case,
