@@ -110,6 +110,7 @@ def _option_words(command: str) -> list[str]:
 
 
 _ANY_NAME = "<name>"
+_PLACEHOLDER = lazy_pattern(r"<(?:test|file|folder|package)>")
 _POSITION = lazy_pattern(
     r"(?<=\w)(?::\d{1,6}(?::\d{1,5})?(?=[:\s]|$)|\(\d{1,6},\d{1,5}\))|(?:^|(?<=\s))E {1,8}(?=\S)"
 )
@@ -141,6 +142,9 @@ def _common_word(words: Sequence[str]) -> str:
         return words[0]
     if any(word.startswith("-") and "=" not in word for word in words):
         return ""
+    # What one run's word stands for is said better by the other's.
+    if placeholder := next(filter(_PLACEHOLDER.fullmatch, words), ""):
+        return placeholder
     start = re.match(rf".*{_JOINT}", _common_start(words))
     end = re.search(rf"{_JOINT}.*", _common_start([word[::-1] for word in words])[::-1])
     prefix, suffix = start[0] if start else "", end[0] if end else ""

@@ -86,22 +86,22 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
 
 def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterator[Candidate]:
     """Say which rules of a linter new code keeps breaking, where nothing mends them by itself."""
-    noted = [
-        run.digest_part("failures")[case.key]
-        for run in material.past.runs_meeting(material.project, case.key)
-    ]
+    past = material.past.runs_meeting(material.project, case.key)
     # What this run noted was judged, as that of earlier runs.
-    noted.append(material.reading.digest.get("failures", {}).get(case.key, {}))
-    counts = Counter(rule for entry in noted for rule in dict.fromkeys(entry.get("errors") or ()))
+    noted = [*(run.digest_part("failures") for run in past), material.reading.digest.get("failures") or {}]
+    rules = [dict.fromkeys((entries.get(case.key) or {}).get("errors") or ()) for entries in noted]
+    counts = Counter(rule for some in rules for rule in some)
     often = [rule for rule, runs in counts.most_common(_MOST_RULES) if runs >= _OFTEN and _is_rule(rule)]
-    if not often or any(command_purpose(step) not in ("lint", "check") for step in parse(check)):
+    # A run in which the check found something else did not meet it.
+    if rules[-1].keys().isdisjoint(often):
+        return
+    if any(command_purpose(step) not in ("lint", "check") for step in parse(check)):
         return
     verb = "does not mend" if mends_style(check) else "refuses new code with"
     # By the whole call, so that a brief does not tell the same of it once more.
     is_whole = case.command.startswith(check) and is_informative(case.command)
-    problem = (
-        f"{code(case.command if is_whole else check)} {verb} {format_list([f'“{rule}”' for rule in often])}"
-    )
+    quoted = format_list([f"“{rule}”" for rule in often])
+    problem = f"{code(case.command if is_whole else check)} {verb} {quoted}"
     yield make_candidate(
         material,
         case,
