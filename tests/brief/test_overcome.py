@@ -16,7 +16,7 @@ WORKED = "To git.example:shop.git\n   1a2b3c4..5d6e7f8  main -> main"
 
 
 def _run(bank: Bank, number: int, *calls: tuple[str, str, int], tool: str = "Bash", **fields: Any) -> None:
-    when = START + timedelta(hours=number)
+    when = START + timedelta(days=number)
     kind = EventKind.EDIT if tool != "Bash" else EventKind.TOOL_CALL
     events = [
         Event(
@@ -68,6 +68,17 @@ def test_an_outage_is_over_once_a_run_reached_the_server(bank: Bank) -> None:
     _run(bank, 9, ("git push origin main", OUTAGE, 128))
     assert "does not reach its server at times" in _told(bank)
     assert "in any run" not in _told(bank)
+
+
+@pytest.mark.req("A17", "N1")
+def test_an_outage_of_one_evening_is_told_as_that_and_forbids_no_try(bank: Bank) -> None:
+    for number in range(4):
+        when = START + timedelta(hours=number)
+        _run(bank, number, ("git push origin main", OUTAGE, 128), started=when, finished=when)
+    told = _told(bank)
+    assert "in 4 runs of one day" in told
+    assert "try it once with a short time limit" in told
+    assert "in any run" not in told
 
 
 def test_runs_that_do_something_else_say_nothing_about_it(bank: Bank) -> None:

@@ -99,11 +99,11 @@ class Candidate:
     `key` names the phenomenon, the same in every run that meets it. `remedies` are what made it work, best
     first. `events` show it in the run of the sighting, `evidence` is what else shows it, and
     `earlier_runs` met it before it was a lesson. `given` names the fields that a person stated. A candidate
-    with `is_known_only` may meet a lesson but never becomes one; one with `is_finding` is a reviewer's.
-    `record` holds the id, times and
-    counts of a candidate that is a whole record already; `number` is the short id that it asks for and
-    `runs_since` how many runs have not met it. What a model worded takes the place of the lessons that it
-    `supersedes`, and stands beside those that it `generalises`; `notes` are stored with a new lesson.
+    with `is_known_only` may meet a lesson but never becomes one; one with `is_finding` is a reviewer's. Of
+    what `is_overcome` the run only shows the remedy: it does not count as having met it. `record` holds the
+    id, times and counts of a candidate that is a whole record already; `number` is the short id that it asks
+    for and `runs_since` how many runs have not met it. What a model worded takes the place of the lessons
+    that it `supersedes`, and stands beside those that it `generalises`; `notes` are stored with a new lesson.
     """
 
     key: str = ""
@@ -131,6 +131,7 @@ class Candidate:
     earlier_runs: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     is_known_only: bool = False
+    is_overcome: bool = False
     is_finding: bool = False
     record: Lesson | None = None
     number: int = 0

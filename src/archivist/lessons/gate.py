@@ -205,7 +205,7 @@ def draft_lesson(candidate: Candidate, sighting: Sighting) -> Lesson:
         updated=sighting.now,
         edited=sighting.now,
         actor=sighting.actor,
-        runs=merge_sets(candidate.earlier_runs, (sighting.counted,)),
+        runs=merge_sets(candidate.earlier_runs, () if candidate.is_overcome else (sighting.counted,)),
         origin_run=sighting.run,
         last_seen_run=sighting.run,
         last_seen=sighting.seen,
@@ -292,8 +292,12 @@ def _with_figure(summary: str, counted: str) -> str:
 
 
 def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
-    """Return the lesson after a run met it; a run counts once, and a retired lesson is not met."""
-    if lesson.status.is_retired or {sighting.run, sighting.counted} & set(lesson.runs):
+    """Return the lesson after a run met it, once; a retired lesson is not met, nor what a run overcame."""
+    if (
+        candidate.is_overcome
+        or lesson.status.is_retired
+        or {sighting.run, sighting.counted} & set(lesson.runs)
+    ):
         return lesson
     seen = sighting.seen or sighting.now
     is_met_here = sighting.is_counted and not lesson.provenance.is_own

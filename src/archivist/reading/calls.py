@@ -223,6 +223,12 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
     )
 
 
+def replay_failure(act: ToolCall, command: str, line: str) -> ToolCall:
+    """Return a call that failed with a line in an earlier run, as if it had been made in another's place."""
+    event = replace(act.event, kind=EventKind.TOOL_CALL, tool="", text=command, output=line)
+    return _read_tool_call(replace(event, exit_code=1, is_error=True), act.at)
+
+
 def _patched_beside(event: Event) -> Iterator[FileEdit]:
     """Yield the other files that one patch changes, without their texts."""
     if "*** " in event.text:

@@ -380,7 +380,8 @@ def _runs_package(steps: Sequence[Step]) -> bool:
         if name in tables.FETCHING_VERBS or (verb in tables.FETCHING_VERBS and len(plain) > 1):
             return verb != "uv tool" or plain[1] == "run"
         first = "".join(plain[1:2])
-        package = plain[0] if name in ("npx", "pnpx") else first if verb in ("npm exec", "npm x") else ""
+        is_behind_verb = verb in ("npm exec", "npm x", "bun x")
+        package = plain[0] if name in ("npx", "pnpx", "bunx") else first if is_behind_verb else ""
         is_named = is_told_yes or any(value.startswith("--package=") for value in own)
         is_foreign = package not in tables.PROJECT_TOOLS and not package.startswith(".")
         if package and (is_named or (is_foreign and "--no-install" not in own and "--no" not in own)):

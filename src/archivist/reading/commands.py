@@ -49,6 +49,12 @@ def is_help(command: str) -> bool:
     return bool(steps) and all(_is_help_step(step) for step in steps)
 
 
+def is_probe(command: str) -> bool:
+    """Say whether a command only asks which of several programs there are, and of which version."""
+    steps = [step for step in parse(command) if not step.is_filter and not is_preparation(step)]
+    return len({step.program for step in steps}) > 1 and all(map(_is_help_step, steps))
+
+
 def _is_help_step(step: Step) -> bool:
     return (
         step.program in _HELP_PROGRAMS
@@ -95,7 +101,8 @@ def _prints_log(step: Step) -> bool:
 
 def is_raw_call(step: Step) -> bool:
     """Say whether a step asks a tool's server without one of the tool's own commands, as `gh api` does."""
-    return step.subcommand.split(" ")[0] in _RAW_CALLS and step.program in programs.SUBCOMMANDED
+    called = step.subcommand.split(" ")[0] or "".join(step.arguments[:1])
+    return called in _RAW_CALLS and step.program not in programs.LOOKS
 
 
 def is_sending(step: Step) -> bool:
@@ -126,7 +133,7 @@ def is_look(step: Step) -> bool:
     # `docker context ls`: of a group of commands the verb comes after its name.
     is_listing = bool(step.subcommand) and step.arguments[:1] in (("ls",), ("list",), ("show",), ("inspect",))
     # `gradle :app:tasks`: a part of the project stands before the verb.
-    named = (step.program, verb, verb.partition("-")[0], verb.rpartition(":")[2])
+    named = (step.program, verb, verb.partition("-")[0], verb.rpartition(":")[2], _verb(step))
     return is_listing or is_read_only_step(step) or not _LOOKS.isdisjoint(named)
 
 
@@ -151,7 +158,10 @@ def _verb(step: Step) -> str:
     """Return the verb that a program is called with; a program without subcommands has none."""
     if step.subcommand or step.program in programs.SUBCOMMANDED:
         return step.subcommand.rpartition(" ")[2]
-    value = step.words[1].value if step.words[1:] else ""
+    first, second = (*(word.value for word in step.words[1:3]), "", "")[:2]
+    # `hostcli item edit`: what it is about stands before the verb.
+    is_behind = _VERB.fullmatch(first) and not any(first in verbs for verbs in _LIKE_VERBS)
+    value = second if is_behind and any(second in verbs for verbs in _LIKE_VERBS) else first
     return value if _VERB.fullmatch(value) else ""
 
 

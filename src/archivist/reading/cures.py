@@ -13,6 +13,15 @@ from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
 from archivist.reading.evasions import is_evasion, only_shows
 from archivist.reading.failures import Failure
+from archivist.reading.launchers import cure_by_launcher
+from archivist.reading.making import (
+    cure_by_fixer,
+    installed_only,
+    is_of_built_file,
+    makes_files,
+    mends_style,
+    without_mended_files,
+)
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, is_unsure, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.programs import LOOKS, SHELLS
@@ -72,10 +81,6 @@ _NAME_IN_MESSAGE = lazy_pattern(r"\b(?=\w*(?:\d|_|[a-z][A-Z]))(?!\d+\b)\w{2,}(?<
 _CHECK = lazy_pattern(
     r"(?:^|[\s:_-])(?:check|lint|typecheck|type-check|verify|validate|vet|tsc|clippy)(?:$|[\s:_-])"
 )
-_MENDS = lazy_pattern(r"(?:^|[\s:_-])(?:(?:fix|format|fmt|prettier|black)(?:$|[\s:=_-])|write(?:$|[\s:=]))")
-_SOURCE_FILE = lazy_pattern(
-    r"['\"]?(?:[\w.@+\[\]()-]{1,80}/){1,12}[\w.@+\[\]()-]{1,80}\.[A-Za-z]\w{0,5}['\"]?"
-)
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
 _NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
@@ -90,7 +95,7 @@ def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     cure = _find_cure(acts, at)
     cure = in_folder(cure, acts[at]) if cure else None
     is_shown = cure is not None and not _held_secret(cure, acts[at]) and not is_refuted(acts, acts[at], cure)
-    return _as_it_ran(_without_new_files(acts, cure)) if cure and is_shown else None
+    return _as_it_ran(_without_new_files(acts, cure), acts) if cure and is_shown else None
 
 
 def _held_secret(cure: Cure, failed: ToolCall) -> bool:
@@ -120,15 +125,16 @@ def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
     return replace(cure, remedy=cure.remedy._replace(text=" ".join(words)))
 
 
-def _as_it_ran(cure: Cure) -> Cure | None:
+def _as_it_ran(cure: Cure, acts: Sequence[ToolCall]) -> Cure | None:
     """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
     if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
         return cure
     if any(is_unsure(act) or _reads_input(act) for act in cure.acts):
         return None
-    risky = next((text for act in cure.acts if text_risk(text := act.event.text.strip())), "")
-    if risky:
-        return replace(cure, remedy=cure.remedy._replace(text=risky))
+    for text in filter(text_risk, (act.event.text.strip() for act in cure.acts)):
+        if text_risk(installed_only(text, acts)):
+            return replace(cure, remedy=cure.remedy._replace(text=text))
+        cure = replace(cure, remedy=cure.remedy._replace(text=installed_only(cure.remedy.text, acts)))
     is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
     is_true = is_true and _tells_only_steps_that_ran(cure)
     # A here-document on one line is another command.
@@ -161,6 +167,7 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if found := _cure_by_permission(failed, later[:NEAR]) or _cure_by_quotes(failed, later[:NEAR]):
         return found
     found = _cure_by_kind(failed, failure, later) or _cure_of_next_try(acts, failed, failure)
+    found = found or cure_by_launcher(failed, _step_at_fault(failed), later)
     if found is None:
         return None
     # A remedy that says no more than the call that failed is none.
@@ -233,7 +240,10 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
         return None
     if wrong.program in LOOKS:
         return _guess_other_option(acts, failed, wrong)
-    near = list(takewhile(lambda act: not edits_project(act), acts[at + 1 : at + 1 + NEAR]))
+    is_built = is_of_built_file(failed.failure)
+    reach = acts[at + 1 : at + 1 + (HORIZON if is_built else NEAR)]
+    # An edit changes no file that is built from others, until it is built again.
+    near = list(takewhile(lambda act: is_built or not edits_project(act), reach))
     # What fails alike later shows that nothing before it helped.
     again = next((act.at for act in reversed(near) if fails_alike(act, failed)), at)
     later = [act for act in near if act.at > again]
@@ -263,6 +273,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
             and not call.is_look
             and call.purpose not in (*ORDINARY, "write file")
             and (text := _changing_steps(call, failed))
+            and (not is_built or any(map(makes_files, call.steps)))
         }
         remedy = _step_remedy(failed, list(steps)[-2:])
         showing = [*list(steps.values())[-2:], act]
@@ -271,7 +282,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     cure = Cure(remedy, tuple(showing))
     is_shown = is_informative(remedy.text) and not _held_secret(cure, failed)
     is_shown = is_shown and not is_refuted(acts, failed, cure)
-    return _as_it_ran(cure) if is_shown else None
+    return _as_it_ran(cure, acts) if is_shown else None
 
 
 def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step) -> Cure | None:
@@ -286,7 +297,7 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
                 remedy = f"{step.program} {' '.join(gained)}"
                 cure = Cure(Remedy(RemedyKind.COMMAND, remedy, f"{step.program} {flag}"), (act,))
                 is_shown = is_informative(mask_command(remedy)) and not _held_secret(cure, failed)
-                return _as_it_ran(cure) if is_shown else None
+                return _as_it_ran(cure, acts) if is_shown else None
     return None
 
 
@@ -397,6 +408,7 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
             return found or _cure_by_step(failed, near)
         case K.USAGE:
             found = cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
+            found = found or cure_by_fixer(failed, failure, near)
             # A program that refuses no word of the call may lack something that a step brings.
             return found or (None if failure.subject else _cure_by_step(failed, near))
         case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
@@ -666,21 +678,6 @@ def _said_words(step: Step) -> tuple[str, ...]:
     return tuple(word.value for word in step.words if not is_passing_flag(word.value))
 
 
-def mends_style(command: str) -> bool:
-    """Say whether a command corrects files by itself, as a formatter does."""
-    return bool(_MENDS.search(command))
-
-
-def _without_mended_files(command: str) -> str:
-    """Return a command that mends files with `<file>` for each: the next run has changed others."""
-    if not mends_style(command):
-        return command
-    words = ["<file>" if _SOURCE_FILE.fullmatch(word) else word for word in command.split(" ")]
-    return " ".join(
-        word for word, before in zip(words, ["", *words], strict=False) if (word, before) != ("<file>",) * 2
-    )
-
-
 def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     """Return the steps of a call that can be why another one works then: no tests, and no checks.
 
@@ -714,7 +711,7 @@ def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
     parts = re.compile(rf"(?<!\d)({'|'.join(numbers)})(?!\d)" if numbers else r"(?!)()")
     masked = (
         "".join(part if part in numbers else mask_command(part) for part in parts.split(text.strip()) if part)
-        for text in map(_without_mended_files, texts)
+        for text in map(without_mended_files, texts)
     )
     done = " && ".join(dict.fromkeys(masked))
     if texts and all(not step.program for step in parse(texts[-1])):

@@ -88,6 +88,7 @@ _NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from (?:partially initiali
 _PATCHERS = ("patch", "git apply", "git am")
 # Scripts that come with a project's framework; nobody writes them for a task.
 _FRAMEWORK_SCRIPTS = frozenset(("manage.py", "setup.py"))
+_BACKTICKS = lazy_pattern(r"`([^`\n]{1,80})`")
 _INLINE = ("<string>", "<stdin>")
 # Failures whose message is the same for every resource; the key needs the resource too.
 _KINDS = frozenset(map(str, FailureKind))
@@ -144,7 +145,8 @@ def detect_failure(
         return None
     if not is_shell(tool):
         return _detect_in_tool(tool, command, is_error or bool(exit_code), output)
-    steps, text = parse(command), clean_output(output)
+    steps = parse(command)
+    text = _without_slips(steps, clean_output(output))
     if exit_code or (is_error and exit_code is None):
         clue = _clue_by_code(steps, exit_code or 1, text)
     else:
@@ -156,6 +158,25 @@ def detect_failure(
         clue = clue._replace(kind=FailureKind.MISSING_FILE, error="no such file")
     step = _blamed_step(steps, clue, text)
     return _make_failure(step_purpose(step) if step else "", clue, steps)
+
+
+def _without_slips(steps: tuple[Step, ...], text: str) -> str:
+    """Return an output without what the shell says of names in backticks in a text that a call was given.
+
+    The shell runs them as commands, which is no reason why the call failed.
+    """
+    if " not found" not in text:
+        return text
+    # What is all of a word is no part of a text.
+    words = (word.value for step in steps for word in step.words if "`" in word.value)
+    texts = [value for value in words if " " in _BACKTICKS.sub("", value)]
+    texts += [body for step in steps for body in step.bodies]
+    names = {span.split()[0] for each in texts for span in _BACKTICKS.findall(each) if span.split()}
+    said = {form for name in names for form in (f": {name}: ", f"not found: {name}")}
+    lines = text.split("\n")
+    return "\n".join(
+        line for line in lines if " not found" not in line or not any(map(line.__contains__, said))
+    )
 
 
 def other_failures(command: str, output: str, first: Failure) -> list[Failure]:

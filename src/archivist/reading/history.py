@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 
@@ -18,6 +19,7 @@ class PastRun:
     task: str = ""
     model: str = ""
     parent: str = ""
+    started: datetime | None = None
 
     def digest_part(self, name: str) -> Mapping[str, Any]:
         """Return a table of the digest; empty when an older version wrote none."""

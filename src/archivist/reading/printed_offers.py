@@ -394,7 +394,7 @@ def _fetches_given(name: str, given: Sequence[str]) -> bool:
         return first in ("run", "create", "pull") and len(plain) > 1
     if name in tables.FETCHERS or (name in ("git", "hg", "svn") and first in ("clone", "checkout", "co")):
         return any(map(is_elsewhere, given))
-    if f"{name} {first}" in tables.FETCHING_VERBS or (name == "npm" and first in ("exec", "x")):
+    if f"{name} {first}" in tables.FETCHING_VERBS or (name in ("npm", "bun") and first in ("exec", "x")):
         return len(plain) > 1
     if name == "pacman":
         return given[0].startswith("-S") and bool(plain)

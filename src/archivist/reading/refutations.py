@@ -33,6 +33,13 @@ _ADDRESS = lazy_pattern(
     r"(?i)[/:@<]|\w\.\w|^\d{2,5}$|=|host|port|url|server|sock|context|profile|config|region|endpoint|offline"
     r"|local|proxy|registry|mirror|index|source|^-[hpHPDL]"
 )
+# Options that say what is to be done, not how.
+_DEEDS = frozenset((
+    "fix", "write", "apply", "update", "upgrade", "save", "create", "delete", "remove", "install", "generate",
+    "sync", "migrate", "coverage", "cov",
+))  # fmt: skip
+_NAME_PART = lazy_pattern(r"[A-Z]?[a-z\d]+|[A-Z\d]+")
+_SHORTEST_STEM, _SOON = 4, 6
 _RESUMING = frozenset(("--continue", "--abort", "--skip", "--quit"))
 _FAULTS_OF_CODE = frozenset((K.TEST_FAILURE, K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.SYNTAX))
 
@@ -45,7 +52,7 @@ def is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
     """
     if cure.remedy.way is not RemedyKind.COMMAND:
         return False
-    if _only_seems_to_help(cure, failed):
+    if _only_seems_to_help(cure, failed) or _drops_what_it_was_for(cure, acts):
         return True
     right, call, wrong = cure.acts[-1], plain_command(cure.acts[-1]), plain_command(failed)
     printed = {line.strip() for line in right.event.output.splitlines() if line.strip()}
@@ -89,6 +96,26 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):
         return True
     return _only_time_passed(failed, cure.remedy) or _is_elsewhere_tested(cure.acts[-1], failed)
+
+
+def _drops_what_it_was_for(cure: Cure, acts: Sequence[ToolCall]) -> bool:
+    """Say whether a call only leaves an option out that names a deed, or whose purpose was reached later.
+
+    `check --fix` was to mend something: `check` succeeds and mends nothing.
+    """
+    words, wanted = cure.remedy.text.split(), cure.remedy.instead.split()
+    dropped = [word for word in wanted if word not in words and word.startswith("-")]
+    if not dropped or any(word not in wanted for word in words):
+        return False
+    names = [{part.lower() for part in _NAME_PART.findall(flag.partition("=")[0])} for flag in dropped]
+    if any(
+        parts & _DEEDS and not flag.startswith("--no-") for flag, parts in zip(dropped, names, strict=True)
+    ):
+        return True
+    stems = {part for parts in names for part in parts if len(part) >= _SHORTEST_STEM}
+    right = cure.acts[-1].at
+    later = (step for act in acts[right + 1 : right + 1 + _SOON] for step in act.steps)
+    return any(not stems.isdisjoint(part.lower() for part in _NAME_PART.findall(step.text)) for step in later)
 
 
 def _only_time_passed(failed: ToolCall, remedy: Remedy) -> bool:

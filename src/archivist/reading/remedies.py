@@ -90,6 +90,9 @@ class Remedy(NamedTuple):
         lost = [f"-{word}" for word in wrong if word not in right]
         # An option and its value are one change.
         values = [word for flag, word in pairwise(right) if flag in gained and flag[:1] == "-" != word[:1]]
+        if not gained and lost and all(word.startswith("--") for word in lost):
+            # The same options left out are one change, whatever else the calls name.
+            return " ".join((wrong[0], *lost))
         if not gained or len(gained) + len(lost) - len(values) > _MOST_CHANGED:
             return f"{_OTHER_CALL}{_QUOTED_WORD.sub('_', self.text)}"
         return " ".join((wrong[0], *gained, *lost))
@@ -107,6 +110,7 @@ def _option_words(command: str) -> list[str]:
 
 
 _ANY_NAME = "<name>"
+_PLACEHOLDER = lazy_pattern(r"<(?:test|file|folder|package)>")
 _POSITION = lazy_pattern(
     r"(?<=\w)(?::\d{1,6}(?::\d{1,5})?(?=[:\s]|$)|\(\d{1,6},\d{1,5}\))|(?:^|(?<=\s))E {1,8}(?=\S)"
 )
@@ -138,6 +142,9 @@ def _common_word(words: Sequence[str]) -> str:
         return words[0]
     if any(word.startswith("-") and "=" not in word for word in words):
         return ""
+    # What one run's word stands for is said better by the other's.
+    if placeholder := next(filter(_PLACEHOLDER.fullmatch, words), ""):
+        return placeholder
     start = re.match(rf".*{_JOINT}", _common_start(words))
     end = re.search(rf"{_JOINT}.*", _common_start([word[::-1] for word in words])[::-1])
     prefix, suffix = start[0] if start else "", end[0] if end else ""

@@ -500,10 +500,10 @@ WRITES_TO = {
 
 RUNNERS = _words("npx pnpx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")
 FETCHING_VERBS = frozenset((
-    "pipx run", "pnpm dlx", "yarn dlx", "bun x", "uv tool", "gem exec", "npm create", "pnpm create",
-    "yarn create", "bun create", "npm init", "bunx", "uvx", "dnx",
+    "pipx run", "pnpm dlx", "yarn dlx", "uv tool", "gem exec", "npm create", "pnpm create",
+    "yarn create", "bun create", "npm init", "uvx", "dnx",
 ))  # fmt: skip
-# What projects install and run by npx. It fetches any other name from the registry if the project lacks it.
+# What projects install and run by npx or bunx. These fetch any other name that the project lacks.
 PROJECT_TOOLS = _words(
     "@angular/cli @biomejs/biome @changesets/cli @playwright/test @redocly/cli astro ava babel biome c8"
     " cap cdk changeset commitlint concurrently cross-env cypress depcheck detox drizzle-kit electron"

@@ -15,7 +15,7 @@ from typing import Any
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls, test_noise
 from archivist.reading.checker_rules import find_broken_rules
-from archivist.reading.commands import is_help, is_preparation, own_scripts, step_purpose
+from archivist.reading.commands import is_help, is_preparation, is_probe, own_scripts, step_purpose
 from archivist.reading.cures import (
     HORIZON,
     OUTSIDE_ADVICE,
@@ -23,14 +23,15 @@ from archivist.reading.cures import (
     find_cure,
     guess_cure,
     is_refused_by_shell,
-    mends_style,
 )
-from archivist.reading.elsewhere import without_elsewhere
+from archivist.reading.elsewhere import scratch_folder, without_elsewhere
 from archivist.reading.failures import Failure
 from archivist.reading.help_texts import find_accepted_words
 from archivist.reading.history import AttemptCounts
+from archivist.reading.making import mends_style
 from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, is_being_written, is_own_module
+from archivist.reading.refused_options import by_refusing_command
 from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_digest
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import CLASSES
@@ -97,11 +98,6 @@ _MANY_EDITS, _MANY_RESTORED = 8, 3
 _SOURCE_FILE = lazy_pattern(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
-# The file that asks for a missing module, in a folder of the project that holds nothing of its own.
-_ASKED_IN_SCRATCH = lazy_pattern(
-    r"\b(?:from|in|required by|imported by):? ['\"]?(?:[^\s'\"]{1,300}/)?"
-    r"(?P<folder>\.?(?:tmp|temp|cache)/(?:[a-z_]{2,20}/)?)[^\s'\"]"
-)
 # An import by a path is of the project's own code.
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
@@ -145,7 +141,7 @@ class RunReading:
     """A run as miners see it. `digest` is what later runs need to know of it.
 
     `checks` are failures once more under other names: failing tests, linters, builds and commits by what was
-    run, whoever is at fault, and what was overcome by what overcame it.
+    run, whoever is at fault, what was overcome by what overcame it, and refused options by who refused them.
     """
 
     episode: Episode
@@ -202,6 +198,7 @@ def read_run(
     checks = (
         *_observe_checks(examined, episode.project),
         *_by_remedy((*met, *_guess(examined, met)), episode.project),
+        *by_refusing_command(met, examined, episode.project),
     )
     if suspicion is not None:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
@@ -310,19 +307,9 @@ def _is_expected(
         # A test that is written first fails on code that does not exist yet.
         return is_being_written(failure.line, failure.subject, changed, made)
     if failure.kind is K.MISSING_COMMAND:
-        return _is_there(calls, act, failure.subject)
+        return is_probe(act.event.text) or _is_there(calls, act, failure.subject)
     # How a program is used is asked in many ways, until one answers.
     return failure.kind in _ASKED_KINDS and is_help(act.event.text)
-
-
-def scratch_folder(failure: Failure) -> str:
-    """Return the folder of a file that a tool left in the project and that lacks a module; else nothing.
-
-    The project does not lack it.
-    """
-    is_missing = failure.kind in (K.MISSING_MODULE, K.IMPORT_ERROR)
-    found = _ASKED_IN_SCRATCH.search(failure.line) if is_missing else None
-    return found["folder"] if found else ""
 
 
 def _is_there(calls: Sequence[ToolCall], failed: ToolCall, name: str) -> bool:

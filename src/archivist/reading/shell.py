@@ -26,13 +26,14 @@ _TOKEN = lazy_pattern(
 _JOINED = {"\n": ";", ";;": ";", "|&": "|", "(": "", ")": ";"}
 _PART = lazy_pattern(
     r"(?P<plain>[^\s'\"\\$`|&;<>()#]+)|'(?P<single>[^']*)(?:'|\Z)|\\(?P<escaped>.?)"
-    r"|\"(?P<double>(?:[^\"\\]+|\\.?)*+)(?:\"|\Z)|(?P<nested>[$<>]\()"
+    r"|(?P<quote>\")|(?P<nested>[$<>]\()"
     r"|(?P<other>`[^`]*(?:`|\Z)|[^ \t\r\n\f\v|&;()<>])",
     re.DOTALL,
 )
+_IN_QUOTES = lazy_pattern(r"(?:[^\"\\$]+|\\.?|\$(?!\())*+", re.DOTALL)
 _BLANK = lazy_pattern(r"(?:[ \t\r\f\v]|\\\r?\n)*")
 _HERE_WORD = lazy_pattern(r"[ \t]*(?:'([^'\n]*)'|\"([^\"\n]*)\"|\\?([^\s;|&<>()'\"]+))")
-_BRACKET = lazy_pattern(r"[()'\"`\\]")
+_BRACKET = lazy_pattern(r"[()'\"`\\]|(?<!<)<<-?[ \t]{0,4}['\"]?(?P<mark>[A-Za-z_]\w{0,40})['\"]?")
 _ESCAPED = lazy_pattern(r"\\([\"\\$`])")
 _ASSIGNMENT = lazy_pattern(r"[A-Za-z_]\w*\+?=")
 _VERSIONED = lazy_pattern(r"(python|pip|node|ruby|perl|php|gcc|clang|lua)(?:w?[\d.]+)(?:\.exe)?$")
@@ -155,11 +156,12 @@ class _SimpleCommand:
 class _Scanner:
     """Walk over the text once. Every step moves forward, so the time is linear."""
 
-    __slots__ = ("at", "current", "found", "pending", "text")
+    __slots__ = ("at", "current", "found", "is_open", "pending", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.is_open = False
         self.current = _SimpleCommand()
         self.found: list[_SimpleCommand] = []
         self.pending: list[tuple[_SimpleCommand, str]] = []
@@ -224,20 +226,40 @@ class _Scanner:
                 self.at = part.start()
                 self._skip_nested()
                 value = self.text[part.start() : self.at]
-            elif kind == "double":
-                value = _ESCAPED.sub(r"\1", value)
+            elif kind == "quote":
+                value = self._read_quoted()
             elif kind == "escaped" and value == "\n":
                 value = ""
             values.append(value)
         return Word(self.text[start : self.at], "".join(values))
 
+    def _read_quoted(self) -> str:
+        """Read up to the closing double quote; a substitution in it has quotes of its own."""
+        values: list[str] = []
+        while part := _IN_QUOTES.match(self.text, self.at):
+            values.append(_ESCAPED.sub(r"\1", part[0]))
+            self.at = part.end()
+            if self.text[self.at : self.at + 1] != "$":
+                self.at = min(self.at + 1, len(self.text))
+                break
+            start = self.at
+            self._skip_nested()
+            values.append(self.text[start : self.at])
+        return "".join(values)
+
     def _skip_nested(self) -> None:
-        """Move behind a substitution `$(...)`, whose brackets may be nested and quoted."""
+        """Move behind a substitution `$(...)`, whose brackets may be nested, quoted or in a here-document."""
         depth, quote = 0, ""
         while match := _BRACKET.search(self.text, self.at):
             self.at = match.end()
             char = match.group()
-            if char == "\\" and quote != "'":
+            if match["mark"]:
+                # Without its end it is none; looking for more of them would take too long.
+                mark = rf"\n\t*{match['mark']}(?=\s|\)|\Z)"
+                end = None if quote or self.is_open else re.compile(mark).search(self.text, self.at)
+                self.is_open = self.is_open or not (quote or end)
+                self.at = end.end() if end else self.at
+            elif char == "\\" and quote != "'":
                 self.at = min(self.at + 1, len(self.text))
             elif char in "'\"`":
                 quote = "" if quote == char else (quote or char)

@@ -20,12 +20,12 @@ _PATH = lazy_pattern(
 TO_NO_FILE = lazy_pattern(r"\s?(?:\d?>>?|&>>?)\s?(?:&\d|/dev/(?:null|stdout|stderr))\b")
 # A port is the same for every run.
 _ID = lazy_pattern(
-    r"(?<!\s-[pP] )(?<!\bport )(?<![\w.<=-])"
+    r"(?<!\s-[pP] )(?<!\bport )(?<![\w.<=@-])"
     r"(?:#?\d{2,}|[a-z]{1,3}-\d{2,}|[0-9a-f]{8,40}|[0-9a-f-]{36})(?![\w.>-])"
 )
 # A short number behind these is a version, a time or another setting, and the same in every run.
 _SETTING_BEFORE = lazy_pattern(
-    r"(?:(?:^|[\s(])(?:use|install|node|python|java|ruby|php|go|jdk|g?timeout|sleep|version|lts|local|global"
+    r"(?:(?:^|[\s(])(?:use|exec|install|node|python|java|ruby|php|go|jdk|g?timeout|sleep|version|lts|local|global"
     r"|shell)|(?:^|\s)--?(?!(?:pr|mr|issue|id|number|run|job|pid|ticket|build|task|n)\b)[A-Za-z][\w-]{0,30})\s$"
 )
 _LONGEST_SETTING = 4
@@ -44,7 +44,7 @@ _SCRATCH = lazy_pattern(
     r"(?:\./)?(?:test|debug|repro|reproduce|fix|final|verify|check|demo|patch|tmp|temp)[\w.-]*$"
 )
 _OUTSIDE = lazy_pattern(r"/(?:var/)?tmp/[^/]+$|/dev/")
-_PLACEHOLDER = lazy_pattern(r"<script>|\"…\"|<<'EOF'|…$|<path>")
+_PLACEHOLDER = lazy_pattern(r"<script>|(?<!\w=)\"…\"|<<'EOF'|…$|<path>")
 # Folders of the machine in which no project lies: a path below them means the same to every run.
 _HOST_FOLDER = lazy_pattern(
     r"/(?:etc|bin|sbin|lib|lib64|dev|proc|sys|opt|run|boot|usr(?!/(?:local/)?src\b)|System|Library"

@@ -318,7 +318,7 @@ def general_form(step: Step, root: str, purpose: str) -> str:
         variables.append(assignment)
     if any("xargs" in wrapper or wrapper in ("sudo", "doas") for wrapper in step.wrappers):
         return ""
-    words = _drop_wrappers(step)
+    words = drop_wrappers(step)
     parts: list[str] = []
     previous = ""
     for index, word in enumerate(words):
@@ -358,7 +358,7 @@ def is_passing_flag(word: str) -> bool:
     return is_flag or bool(_PRINTING_VARIABLE.match(word))
 
 
-def _drop_wrappers(step: Step) -> list[Word]:
+def drop_wrappers(step: Step) -> list[Word]:
     """Return the words of a step from its program on, with the wrappers that it needs, such as `uv run`."""
     words = list(step.words[len(step.assignments) :])
     for wrapper in step.wrappers:

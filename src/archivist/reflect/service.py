@@ -261,6 +261,7 @@ def history_of(seen: ReflectionContext) -> RunHistory:
                 task=episode.task,
                 model=episode.model,
                 parent=episode.parent,
+                started=episode.started,
             )
             for episode in seen.related
         ]

@@ -418,7 +418,7 @@ def test_what_no_run_could_reach_is_told_also_of_a_chain(message: str) -> None:
     assert not any("server" in found.summary for found in learnt(*runs[:2]))
     lesson = one(*runs)
     assert lesson.summary.startswith("`git push` has not reached its server in any run (")
-    assert lesson.summary.endswith("): leave it to the user")
+    assert lesson.summary.endswith("go on without it, and no detours")
     reached = run(sh("git push", "To git.example.com:a/b.git\n   1..2  main -> main"), name="run-0")
     later = learnt(reached, *runs[1:], run(sh(chain, message, 128), name="run-3"))
     assert all(each.is_known_only and "in any run" not in each.summary for each in later)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
+from archivist.reading.refused_options import ANY_OPTION
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
 from archivist.reading.signatures import HOLLOW, message_words
@@ -33,6 +34,7 @@ MINERS: tuple[Miner, ...] = (
     commands.mine_failed_edits,
     missing.mine_missing_files,
     testing.mine_not_your_bug,
+    commands.mine_refused_options,
     commands.mine_commands,
     commands.mine_recurring,
     commands.mine_remedies,
@@ -60,6 +62,14 @@ def _says_nothing(candidate: Candidate) -> bool:
 
 def _is_named_again(candidate: Candidate) -> bool:
     return candidate.key.partition("|")[2].startswith((f"{FailureKind.CHECK}:", f"{FailureKind.REMEDY}:"))
+
+
+def _is_of_refuser(candidate: Candidate, known: Mapping[str, Candidate]) -> bool:
+    """Say whether a command that is known to take no options refused one, or worked without it."""
+    command, _, option = candidate.key.rpartition(":")
+    refusers = [each for key, each in known.items() if key.endswith(f":{ANY_OPTION}")]
+    is_without = any(candidate.remedies and candidate.remedies == each.remedies for each in refusers)
+    return is_without or (option.startswith("-") and f"{command}:{ANY_OPTION}" in known)
 
 
 def _is_told(candidate: Candidate, others: Iterable[Candidate], runs: Mapping[str, int]) -> bool:
@@ -102,6 +112,10 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                     summary=_without_paths_in_prose(candidate.summary),
                     rule=_without_paths_in_prose(candidate.rule),
                 )
+            if candidate.key in material.overcome:
+                candidate = replace(candidate, is_known_only=True, is_overcome=True)  # noqa: PLW2901
+            if _is_of_refuser(candidate, found):
+                continue
             is_again = _is_named_again(candidate)
             if (is_again and _is_told(candidate, found.values(), counts)) or _says_nothing(candidate):
                 continue

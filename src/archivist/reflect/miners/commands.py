@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 
 from rapidfuzz.distance.OSA import distance
 
@@ -11,6 +12,8 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_display_step
+from archivist.reading.outcomes import has_worked
+from archivist.reading.refused_options import ANY_OPTION, refusing_step
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
@@ -22,6 +25,7 @@ from archivist.reading.wording import (
     format_list,
     format_rule,
     general_command,
+    is_informative,
     quote_error,
 )
 from archivist.records import Category
@@ -72,6 +76,7 @@ _OUTAGE = lazy_pattern(
 )
 # A service that was not started refuses; these are about another machine.
 _NO_SERVER = frozenset(("name not resolved", "connection lost", "server not reached"))
+_TRY_ONCE = "try it once with a short time limit; if it does not answer, go on without it, and no detours"
 _SPECIFIC_WORDS = 4
 _MOST_CALLS = 4
 
@@ -79,7 +84,7 @@ _MOST_CALLS = 4
 def mine_commands(material: Material) -> Iterator[Candidate]:
     """Say what to run instead, or first."""
     for case in material.of_kind(*_KINDS):
-        if not case.first.act.steps or not _is_worth_telling(case):
+        if not case.first.act.steps or case.key.endswith(ANY_OPTION) or not _is_worth_telling(case):
             continue
         if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
@@ -119,7 +124,7 @@ def _shows_files(act: ToolCall) -> bool:
 
 
 def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
-    """Say which command never gets to its server: what no run could do, the next one cannot either.
+    """Say which command never gets to its server, so that nobody spends more than one try on it.
 
     Where some run did, it was an outage, which is no lesson; one that was told before is reworded.
     """
@@ -139,9 +144,12 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
         )
         yield replace(found, is_known_only=True)
         return
-    # Tests and installs can be run without their server in another way; what sends something cannot.
-    action = "" if act.is_test or act.installs else "leave it to the user"
+    # Whoever is told not to try never finds out that the server is back. Tests and installs can be run in
+    # another way.
+    action = "" if act.is_test or act.installs else _TRY_ONCE
     problem = f"{command} has not reached its server in any run ({signature.error})"
+    if case.is_of_one_day:
+        problem = f"{command} did not reach its server in {case.runs} runs of one day ({signature.error})"
     yield make_candidate(
         material,
         case,
@@ -199,6 +207,27 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
                 remedies=(outside.text,),
                 words=("sandbox",),
             )
+
+
+def mine_refused_options(material: Material) -> Iterator[Candidate]:
+    """Say which command refused every option that several runs gave it: it takes none."""
+    for case in material.of_kind(K.USAGE):
+        step = refusing_step(case.first) if case.key.endswith(f":{ANY_OPTION}") else None
+        if step is None or len(case.subjects) < _MANY or case.runs < 2 or case.accepted:
+            continue
+        call = " ".join(takewhile(lambda word: not word.startswith("-"), (word.value for word in step.words)))
+        if not is_informative(call) or any(command.startswith(f"{call} -") for command in material.works):
+            continue
+        shown = format_list([code(option) for option in case.subjects], most=_MOST_CALLS)
+        yield make_candidate(
+            material,
+            case,
+            f"{code(call)} takes no options (refused: {shown})",
+            rule=format_rule(f"{code(call)} is to be run", "give it no options"),
+            remedies=(call,) if any(act.text == call and has_worked(act) for act in case.acts) else (),
+            words=(call, "options"),
+            is_answer=True,
+        )
 
 
 def _tag_words(case: Case) -> tuple[str, ...]:

@@ -6,16 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import suspicion
-from archivist.reading.calls import ToolCall
+from archivist.reading.calls import ToolCall, replay_failure
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
+from archivist.reading.launchers import cure_by_launcher, is_of_runtime, is_of_start, launched_call
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
 from archivist.reading.remedies import (
@@ -46,6 +48,8 @@ from archivist.reading.wording import (
     format_list,
     format_rule,
     format_run_count,
+    is_informative,
+    mask_command,
     quote_error,
     tags,
 )
@@ -57,6 +61,8 @@ COMMON_TO_PROJECTS = 3
 _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
 _LONGEST_SHOWN = 150
 _MOST_CALLS = 4
+# One outage may last an evening and the morning after.
+_ONE_DAY = timedelta(hours=24)
 # What starts or sets up something: where the environment is at fault, once is enough to believe it.
 _STARTS = lazy_pattern(r"\b(?:up|start|serve|run|launch|enable|init|create|install|migrate|setup)\b")
 
@@ -74,6 +80,7 @@ class Case:
     `varying` are the remedies that helped against different errors.
     `has_one_error` says that all runs met the same message but for its places and names.
     `accepted` says which words the program takes, as it said last. `acts` are the calls of this run.
+    `is_of_one_day` says that the runs that met it began within one day, where their times are known.
     """
 
     key: str
@@ -94,6 +101,7 @@ class Case:
     has_one_error: bool = True
     accepted: str = ""
     acts: Sequence[ToolCall] = ()
+    is_of_one_day: bool = False
 
     @property
     def first(self) -> ObservedFailure:
@@ -155,11 +163,15 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A run, what came before it, and the failures of both."""
+    """A run, what came before it, and the failures of both.
+
+    The run did not meet those that are `overcome`: it shows what helps against them.
+    """
 
     reading: RunReading
     past: RunHistory
     cases: tuple[Case, ...]
+    overcome: frozenset[str] = frozenset()
 
     @property
     def project(self) -> str:
@@ -171,6 +183,14 @@ class Material:
         """Return what people call the project."""
         return base_name(self.project) or "this project"
 
+    @property
+    def works(self) -> frozenset[str]:
+        """Return the commands that runs of the project ran with success."""
+        digests = [*(run.digest for run in self.past.runs_of(self.project)), self.reading.digest]
+        # The third count of a row is of the calls that passed.
+        rows = (row for digest in digests for row in digest.get("works") or ())
+        return frozenset(row[1] for row in rows if len(row) > 5 and row[5])
+
     def of_kind(self, *kinds: FailureKind) -> list[Case]:
         """Return the cases of these kinds."""
         return [case for case in self.cases if case.kind in kinds]
@@ -181,9 +201,66 @@ def gather_material(reading: RunReading, history: RunHistory) -> Material:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
+    overcome = _overcome_since(reading, history, by_key)
+    by_key |= overcome
     noted = {key: digest_failure(those) for key, those in by_key.items()}
     cases = tuple(_make_case(reading, history, key, those, noted) for key, those in by_key.items())
-    return Material(reading, history, cases)
+    return Material(reading, history, cases, frozenset(overcome))
+
+
+def _overcome_since(
+    reading: RunReading, history: RunHistory, met: Collection[str]
+) -> dict[str, list[ObservedFailure]]:
+    """Return failures of earlier runs that nothing helped against, where this run shows a launcher that does.
+
+    Whoever knows the launcher never meets the failure again, so that no later run would tell of it.
+    """
+    found: dict[str, list[ObservedFailure]] = {}
+    behind = {word.value for act in reading.acts for step in act.steps for word in step.words[1:]}
+    open_since: dict[str, Mapping[str, Any]] = {}
+    for run in history.runs_of(reading.episode.project) if behind else ():
+        for key, entry in run.digest_part("failures").items():
+            open_since[key] = {} if entry.get("remedies") or open_since.get(key) == {} else entry
+    for key, entry in open_since.items():
+        if key in met or not entry or entry["command"].partition(" ")[0] not in behind:
+            continue
+        if not is_of_start(entry["kind"], entry["line"]):
+            continue
+        failed = replay_failure(reading.acts[0], entry["command"], entry["line"])
+        cure = cure_by_launcher(failed, failed.main, reading.acts)
+        # Where the plain call works, too, what was in its way is gone.
+        is_gone = any(act.display_text == entry["command"] and not act.has_failed for act in reading.acts)
+        if cure and not is_gone and key == f"{reading.episode.project}|{failed.key}":
+            # The evidence is the call that got past it.
+            failed = replay_failure(cure.acts[0], entry["command"], entry["line"])
+            failure = failed.failure
+            found |= {key: [ObservedFailure(failed, failure, key, cure)]} if failure else {}
+    return found
+
+
+def _launched_in_other_runs(
+    reading: RunReading, history: RunHistory, entries: Sequence[Mapping[str, Any]]
+) -> list[Remedy]:
+    """Return the launcher behind which other runs ran what failed, once for each run in which it passed."""
+    entry, found = entries[-1], list[Remedy]()
+    is_open = is_of_start(entry["kind"], entry["line"]) and not any(each.get("remedies") for each in entries)
+    if not is_open:
+        return []
+    wrong = main_step(parse(entry["command"]))
+    digests = [*(run.digest for run in history.runs_of(reading.episode.project)), reading.digest]
+    for digest in digests if wrong else ():
+        # The third count is of the runs that passed.
+        passed = {row[1] for row in digest.get("works") or () if len(row) > 5 and row[5]}
+        is_any = is_of_runtime(entry["line"])
+        texts = (
+            launched_call(step, wrong, is_any_target=is_any)
+            for command in passed
+            if wrong and wrong.program in command
+            for step in parse(command)
+        )
+        if text := next(filter(is_informative, texts), ""):
+            found.append(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text) if wrong else ""))
+    return found
 
 
 def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
@@ -242,6 +319,11 @@ def _make_case(
     shown = {remedy: _general_example(remedy, [*those], line, lines) for remedy, those in examples.items()}
     names = {remedy.text: form.text for remedy, form in general.items()}
     in_vain = [frozenset(names.get(text, text) for text in entry.get("in_vain") or ()) for entry in entries]
+    elsewhere = _launched_in_other_runs(reading, history, entries)
+    helped, in_vain = (
+        [*helped, *([remedy] for remedy in elsewhere)],
+        in_vain + [frozenset[str]()] * len(elsewhere),
+    )
     proven = proofs(
         [({remedy.text for remedy in remedies}, vain) for remedies, vain in zip(helped, in_vain, strict=True)]
     )
@@ -271,7 +353,13 @@ def _make_case(
         has_one_error=len(lines) == 1 or bool(message),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
         acts=reading.acts,
+        is_of_one_day=_lie_within_a_day([*(run.started for run in earlier), reading.episode.started]),
     )
+
+
+def _lie_within_a_day(times: Sequence[datetime | None]) -> bool:
+    known = [time for time in times if time is not None]
+    return len(known) == len(times) and max(known) - min(known) < _ONE_DAY
 
 
 def _general_example(

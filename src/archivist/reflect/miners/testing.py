@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import is_plain_name
+from archivist.reading.making import mends_style
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
+from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
 from archivist.reading.wording import (
     advice,
@@ -22,6 +25,7 @@ from archivist.reading.wording import (
     is_informative,
     quote_error,
 )
+from archivist.reading.works import command_purpose
 from archivist.records import Category, EpisodeStatus
 from archivist.reflect.miners.material import Case, Material, make_candidate
 
@@ -39,6 +43,8 @@ _UNNAMED = "its tests fail"
 _ONE_UNNAMED = "a test fails"
 # A check that fewer runs failed may have failed by chance.
 _OFTEN = 3
+_MOST_RULES = 3
+_COMPILER_CODE = lazy_pattern(r"(?:TS|CS|E)\d{3,5}")
 # What a check calls each of its findings.
 _NO_KIND = ("error", "failed", "test failed", "")
 
@@ -55,7 +61,8 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         # A commit is refused for many reasons: what mends the style does nothing about types.
         remedy = None if is_commit and 2 * helped < case.runs else remedy
         if not remedy and not is_commit:
-            # That checks find faults in new code needs no saying.
+            # That checks find faults in new code needs no saying, unless it is the same each time.
+            yield from _mine_recurring_rules(material, case, check)
             continue
         kinds = [kind for kind, runs in case.subjects.items() if runs > 1 and kind not in _NO_KIND][:3]
         found = f" ({format_list(kinds)})" if kinds and not (is_commit and remedy) else ""
@@ -75,6 +82,39 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
             category=Category.TEST_STRATEGY,
             words=("checks", check),
         )
+
+
+def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterator[Candidate]:
+    """Say which rules of a linter new code keeps breaking, where nothing mends them by itself."""
+    past = material.past.runs_meeting(material.project, case.key)
+    # What this run noted was judged, as that of earlier runs.
+    noted = [*(run.digest_part("failures") for run in past), material.reading.digest.get("failures") or {}]
+    rules = [dict.fromkeys((entries.get(case.key) or {}).get("errors") or ()) for entries in noted]
+    counts = Counter(rule for some in rules for rule in some)
+    often = [rule for rule, runs in counts.most_common(_MOST_RULES) if runs >= _OFTEN and _is_rule(rule)]
+    # A run in which the check found something else did not meet it.
+    if rules[-1].keys().isdisjoint(often):
+        return
+    if any(command_purpose(step) not in ("lint", "check") for step in parse(check)):
+        return
+    verb = "does not mend" if mends_style(check) else "refuses new code with"
+    # By the whole call, so that a brief does not tell the same of it once more.
+    is_whole = case.command.startswith(check) and is_informative(case.command)
+    quoted = format_list([f"“{rule}”" for rule in often])
+    problem = f"{code(case.command if is_whole else check)} {verb} {quoted}"
+    yield make_candidate(
+        material,
+        case,
+        problem,
+        category=Category.TEST_STRATEGY,
+        words=("checks", check),
+        is_answer=True,
+    )
+
+
+def _is_rule(name: str) -> bool:
+    """Say whether a name is that of a linter's rule: a compiler's number says too little."""
+    return is_plain_name(name) and " " not in name and not _COMPILER_CODE.fullmatch(name)
 
 
 def mine_leftovers(material: Material) -> Iterator[Candidate]:
