@@ -253,7 +253,9 @@ def says_remedy(lesson: Lesson) -> bool:
     Of somebody else's mined lesson lists show the summary, so nothing else of it is ever told.
     """
     is_whole = not lesson.summary.endswith("…") or not lesson.provenance.is_own
-    return not lesson.rule or (bool(lesson.signature) and is_whole)
+    # A rule that a person typed need not repeat what the summary says.
+    is_repeated = not lesson.confirmed or lesson.rule.partition(" THEN ")[2] in lesson.summary
+    return not lesson.rule or (bool(lesson.signature) and is_whole and is_repeated)
 
 
 def is_withheld(run: str, lesson: str, share: float) -> bool:

@@ -61,6 +61,7 @@ from archivist.lessons.standing import (
     superseded_ids,
     unite_twins,
     with_status,
+    without_old_words,
 )
 from archivist.lessons.support import choose_calls
 from archivist.projects import RunNumbers, names_of
@@ -554,6 +555,8 @@ class Lessons(BankService):
             lesson = find_lesson(writer, name)
             if values.get("repo", "") not in ("", lesson.repo) and bank.actor.kind is not ActorKind.AGENT:
                 values["repo"] = self._file_under(writer, values["repo"])
+            if values.get("summary", lesson.summary) != lesson.summary:
+                values = without_old_words(writer, lesson, values["summary"]) | values
             changed = replace(lesson, **values)
             if changed == lesson:
                 return lesson

@@ -36,6 +36,8 @@ _APART = {
 _WORDED = tuple(name for name in field_names(Lesson) if name not in {*_APART, "edited"})
 # The ledger's verbs by which a person decides about a lesson: the words, or that it is retired.
 _DECISIONS = frozenset(("add", "edit", "approve", "merge", "undo", "forget", "archive"))
+# Those by which somebody words a lesson.
+_TYPED = frozenset(("add", "edit", "merge", "suggest"))
 # What a twin adds to the lesson that supersedes it.
 _COUNTED = (
     "tags", "evidence", "runs", "faded", "last_seen_run", "last_seen", "prior_uses", "prior_last_used",
@@ -236,6 +238,22 @@ def is_said_here(reader: Reader, lesson: Lesson) -> bool:
             return True
         before = after
     return False
+
+
+def without_old_words(reader: Reader, lesson: Lesson, summary: str) -> dict[str, object]:
+    """Return the fields to clear with a new summary: a rule that nobody typed, and remedies it does not name.
+
+    They say what the old words said, and would stand below the new ones.
+    """
+    remedies = tuple(remedy for remedy in lesson.remedies if remedy in summary)
+    cleared: dict[str, object] = {"remedies": remedies}
+    before, is_typed = "", False
+    for change in reader.changes(record_id=lesson.id) if lesson.rule else ():
+        rule = str((change.after or {}).get("rule", ""))
+        if rule == lesson.rule != before:
+            is_typed = change.entry.verb.split()[0] in _TYPED
+        before = rule
+    return cleared if is_typed else {**cleared, "rule": ""}
 
 
 def counted_elsewhere(ours: Lesson, theirs: Lesson) -> Lesson:

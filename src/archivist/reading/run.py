@@ -27,6 +27,7 @@ from archivist.reading.cures import (
 )
 from archivist.reading.elsewhere import without_elsewhere
 from archivist.reading.failures import Failure
+from archivist.reading.filing import FINDINGS, failing_check, scratch_folder
 from archivist.reading.help_texts import find_accepted_words
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
@@ -61,8 +62,6 @@ from archivist.records.run_words import OUTSIDE_SANDBOX
 CODE_KINDS = frozenset(
     (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
 )
-# Failures in which a check found something.
-_FINDINGS = (CODE_KINDS | {K.IMPORT_ERROR, K.MISSING_MODULE}) - {K.CRASH}
 # Failures that may name a module of the project's own.
 _NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
 # What a program says that does not know how it is asked for help.
@@ -97,11 +96,6 @@ _MANY_EDITS, _MANY_RESTORED = 8, 3
 _SOURCE_FILE = lazy_pattern(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
-# The file that asks for a missing module, in a folder of the project that holds nothing of its own.
-_ASKED_IN_SCRATCH = lazy_pattern(
-    r"\b(?:from|in|required by|imported by):? ['\"]?(?:[^\s'\"]{1,300}/)?"
-    r"(?P<folder>\.?(?:tmp|temp|cache)/(?:[a-z_]{2,20}/)?)[^\s'\"]"
-)
 # An import by a path is of the project's own code.
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
@@ -315,16 +309,6 @@ def _is_expected(
     return failure.kind in _ASKED_KINDS and is_help(act.event.text)
 
 
-def scratch_folder(failure: Failure) -> str:
-    """Return the folder of a file that a tool left in the project and that lacks a module; else nothing.
-
-    The project does not lack it.
-    """
-    is_missing = failure.kind in (K.MISSING_MODULE, K.IMPORT_ERROR)
-    found = _ASKED_IN_SCRATCH.search(failure.line) if is_missing else None
-    return found["folder"] if found else ""
-
-
 def _is_there(calls: Sequence[ToolCall], failed: ToolCall, name: str) -> bool:
     """Say whether a program that was not found is there: it ran before, or many others were not found.
 
@@ -358,9 +342,9 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
     found: list[ObservedFailure] = []
     for act in calls:
         failure = act.failure
-        if failure is None or failure.kind not in _FINDINGS:
+        if failure is None or failure.kind not in FINDINGS:
             continue
-        if not (step := _failing_check(act, failure)):
+        if not (step := failing_check(act.steps, failure)):
             continue
         if folder := scratch_folder(failure):
             left = failure._replace(kind=K.LEFTOVER, subject=folder)
@@ -407,16 +391,6 @@ def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterato
         if cure := _keep_first(act, guess_cure(calls, act.at), ends):
             in_vain = failed_remedies(calls, act.at)
             yield ObservedFailure(act=act, failure=act.failure, key="", cure=cure, in_vain=in_vain)
-
-
-def _failing_check(act: ToolCall, failure: Failure) -> Step | None:
-    """Return the step of a call that checks the project and failed, if the call tells."""
-    checks = [step for step in act.steps if command_purpose(step) not in ("", "run")]
-    named = [step for step in checks if step_purpose(step).lower() == failure.signature.program]
-    if found := named or checks:
-        return found[-1]
-    # A commit that git itself does not refuse is refused by a hook that runs the project's checks.
-    return act.main if act.purpose == "git commit" else None
 
 
 def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
