@@ -555,9 +555,7 @@ class Lessons(BankService):
             lesson = find_lesson(writer, name)
             if values.get("repo", "") not in ("", lesson.repo) and bank.actor.kind is not ActorKind.AGENT:
                 values["repo"] = self._file_under(writer, values["repo"])
-            if values.get("summary", lesson.summary) != lesson.summary:
-                values = without_old_words(writer, lesson, values["summary"]) | values
-            changed = replace(lesson, **values)
+            changed = replace(lesson, **without_old_words(writer, lesson, values))
             if changed == lesson:
                 return lesson
             self._require_change(lesson, changed)
@@ -603,8 +601,9 @@ class Lessons(BankService):
             if self._bank.actor.kind is not ActorKind.HUMAN:
                 self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
             if lesson.status.is_retired:
-                undo = f"archivist undo {lesson.short_id}"
-                raise StateError(f"lesson {name!r} is {lesson.status}", hint=undo)
+                raise StateError(
+                    f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}"
+                )
             if lesson.confirmed:
                 return lesson
             if version and version != lesson_version(lesson):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
@@ -58,8 +58,9 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         lesson = reader.get(Lesson, complete_id(reader, "lesson", name))
     if lesson is None:
-        hint = f"did you mean m-{int(name):03d}?" if name.isdecimal() and len(name) < 7 else ""
-        raise NotFoundError("lesson", name, hint=hint)
+        number = name.lower().removeprefix("m-")
+        is_near = number.isascii() and number.isdecimal() and len(number) < 7
+        raise NotFoundError("lesson", name, hint=f"did you mean m-{int(number):03d}?" if is_near else "")
     return lesson
 
 
@@ -240,20 +241,22 @@ def is_said_here(reader: Reader, lesson: Lesson) -> bool:
     return False
 
 
-def without_old_words(reader: Reader, lesson: Lesson, summary: str) -> dict[str, object]:
-    """Return the fields to clear with a new summary: a rule that nobody typed, and remedies it does not name.
+def without_old_words(reader: Reader, lesson: Lesson, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return changes that, with a new summary, clear the remedies it does not name and a rule nobody typed.
 
     They say what the old words said, and would stand below the new ones.
     """
-    remedies = tuple(remedy for remedy in lesson.remedies if remedy in summary)
-    cleared: dict[str, object] = {"remedies": remedies}
+    summary = changes.get("summary", lesson.summary)
+    if summary == lesson.summary:
+        return changes
     before, is_typed = "", False
     for change in reader.changes(record_id=lesson.id) if lesson.rule else ():
         rule = str((change.after or {}).get("rule", ""))
         if rule == lesson.rule != before:
             is_typed = change.entry.verb.split()[0] in _TYPED
         before = rule
-    return cleared if is_typed else {**cleared, "rule": ""}
+    remedies = tuple(remedy for remedy in lesson.remedies if remedy in summary)
+    return {"remedies": remedies, **({} if is_typed else {"rule": ""}), **changes}
 
 
 def counted_elsewhere(ours: Lesson, theirs: Lesson) -> Lesson:

@@ -10,7 +10,7 @@ from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.record import Record
 from archivist.records.words import Category, LessonType, Provenance, Scope, Severity, Source, Status
 
-SHORT_ID = lazy_pattern(r"m-(\d{1,12})")
+SHORT_ID = lazy_pattern(r"m-(\d{3}|[1-9]\d{3,11})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
 LONGEST_CHARACTERS = 2_000
 
