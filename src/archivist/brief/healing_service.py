@@ -7,10 +7,11 @@ tables; records are made only for what is shown, and the classes have no postpon
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist import projects
-from archivist.brief.select import BriefedLesson, RenderedBrief, is_of_person, says_remedy
+from archivist.brief.select import BriefedLesson, RenderedBrief, is_for, is_of_person, says_remedy
+from archivist.records.run_words import OUTSIDE_ADVICE
 from archivist.records.words import NOTES, PART, Provenance, Status
 from archivist.store.filters import (
     Condition,
@@ -53,6 +54,8 @@ _MAX_SIMILAR = 2
 _SCORED = 4_000
 # More than three remedies are a list to read, not a help next to an error.
 MAX_SHOWN = 3
+# What only a mode of one client makes possible, as its runs note it.
+_OF_CLIENT = OUTSIDE_ADVICE
 # Ways of overcoming a failure that are described in words, not as a command.
 _DESCRIBED = ("said", "edit", "path")
 # A lesson about the same error has most of its words; a few words are like anything.
@@ -211,9 +214,21 @@ def _bare_name(subject: str) -> str:
     return name if folder and (subject.startswith("/") or "." in name.strip(".")) else subject
 
 
-def heal(
-    bank: Bank, error: str, *, tool: str, command: str, repo: str, run: str, project: str = ""
-) -> RenderedBrief:
+class HealRequest(NamedTuple):
+    """What is known of a call that failed: which tool, which command, whose run in which project.
+
+    `repo` is a name that somebody gave, `project` the exact name in the bank.
+    """
+
+    tool: str = ""
+    command: str = ""
+    repo: str = ""
+    project: str = ""
+    run: str = ""
+    provider: str = ""
+
+
+def heal(bank: Bank, error: str, asked: HealRequest) -> RenderedBrief:
     """Say what earlier runs did about an error, known by its signature; else what says nearly the same.
 
     The run that asks is not an earlier one. An error that nobody met gives an empty text, and so does one
@@ -223,22 +238,23 @@ def heal(
 
     # Runs are read without their folder, too: elsewhere the same file has another path.
     root = f"{str(bank.folder or bank.root).rstrip('/')}/"
-    command, error = (text.replace(root, "") if len(root) > 1 else text for text in (command, error))
-    failure = detect_failure(tool or "bash", command, None, True, error)
+    command, error = (text.replace(root, "") if len(root) > 1 else text for text in (asked.command, error))
+    failure = detect_failure(asked.tool or "bash", command, None, True, error)
     with bank.reading() as reader:
-        if not project:
-            project, _ = projects.resolve_project(reader, repo, bank.folder, bank.root)
+        project = asked.project or projects.resolve_project(reader, asked.repo, bank.folder, bank.root)[0]
         # What is filed under no repository holds for all.
         names = tuple(dict.fromkeys((*projects.names_of(reader, project), "")))
-        if failure is not None and not command and not tool:
+        if failure is not None and not command and not asked.tool:
             failure, command = _find_program(reader, names, failure, error)
         is_forgotten = False
         if failure is not None:
-            found, is_forgotten = _heal_known(reader, names, failure, command=command, error=error, run=run)
+            asked = asked._replace(command=command)
+            found, is_forgotten = _heal_known(reader, names, failure, error, asked)
             if found.text:
                 return found
-        similar = _similar_lessons(reader, failure, error, project, run)
-        lessons = reader.records("lesson", similar).values() if similar else ()
+        similar = _similar_lessons(reader, failure, error, project, asked.run)
+        found_like = reader.records("lesson", similar).values() if similar else ()
+        lessons = [lesson for lesson in found_like if is_for(lesson, asked.provider)]
         # What a person forgot is not told in the words of another lesson that only sounds like it.
         return _render([lesson for lesson in lessons if not is_forgotten or is_of_person(lesson)])
 
@@ -252,7 +268,7 @@ def _render(lessons: Iterable[Lesson]) -> RenderedBrief:
 
 
 def _heal_known(
-    reader: Reader, names: Collection[str], failure: Failure, *, command: str, error: str, run: str
+    reader: Reader, names: Collection[str], failure: Failure, error: str, asked: HealRequest
 ) -> tuple[RenderedBrief, bool]:
     """Say what is known of a failure by the keys under which runs filed it, and whether a person forgot it.
 
@@ -263,11 +279,12 @@ def _heal_known(
 
     own = failure_key(failure)
     warnings: dict[str, Lesson] = {}
-    for filed in filed_keys(command, error, failure):
+    for filed in filed_keys(asked.command, error, failure):
         keys = [f"{name}|{filed.family}" for name in names]
-        notes = _read_notes(reader, filed.family, run) if filed.family == own else []
+        notes = _read_notes(reader, filed.family, asked) if filed.family == own else []
         events = _cited_events(keys, filed.subject, notes)
-        lessons, forgotten = _failure_lessons(reader, keys, events, filed.subject, run)
+        lessons, forgotten = _failure_lessons(reader, keys, events, filed.subject, asked.run)
+        lessons = [lesson for lesson in lessons if is_for(lesson, asked.provider)]
         if forgotten and not lessons:
             return RenderedBrief("", ()), True
         if filed.family != own:
@@ -280,16 +297,33 @@ def _heal_known(
     return _render([*warnings.values()][:_MAX_SIMILAR]), False
 
 
-def _read_notes(reader: Reader, family: str, run: str) -> list[Mapping[str, Any]]:
-    """Return the notes of the latest runs about a failure, the latest first, without those of one run."""
+def _read_notes(reader: Reader, family: str, asked: HealRequest) -> list[Mapping[str, Any]]:
+    """Return the notes of the latest runs about a failure, the latest first, but for the run that asks."""
     rows = reader.select_fields(
-        "episode", ("id", "extra"), *_BELIEVED_RUNS, order=("-finished",), limit=_LATEST_RUNS
+        "episode", ("id", "provider", "extra"), *_BELIEVED_RUNS, order=("-finished",), limit=_LATEST_RUNS
     )
     # Most extras are not about the failure; finding that out by text is far cheaper than by parsing.
     spelled = json.dumps(family, ensure_ascii=False)[1:-1]
-    extras = [extra for name, extra in rows if spelled in extra and not _is_same_run(run, name)]
-    notes = [note for extra in extras if isinstance(note := json.loads(extra).get(NOTES), dict)]
-    return [note if note.get("judged") else _without_risky_cures(note) for note in notes]
+    notes: list[Mapping[str, Any]] = []
+    for name, provider, extra in rows:
+        if spelled not in extra or _is_same_run(asked.run, name):
+            continue
+        note = json.loads(extra).get(NOTES)
+        if not isinstance(note, dict):
+            continue
+        note = note if note.get("judged") else _without_risky_cures(note)
+        is_other_client = asked.provider not in ("", provider)
+        notes.append(_without_modes(note) if is_other_client and _OF_CLIENT in extra else note)
+    return notes
+
+
+def _without_modes(note: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the notes of another client's run without what only a mode of that client makes possible."""
+    failures = {
+        key: {**failure, "cures": [cure for cure in failure.get("cures") or () if _OF_CLIENT not in cure]}
+        for key, failure in (note.get("failures") or {}).items()
+    }
+    return {**note, "failures": failures}
 
 
 def _cited_events(keys: Collection[str], subject: str, notes: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -247,6 +247,11 @@ def is_of_person(lesson: Lesson) -> bool:
     return is_said and lesson.status == "active"
 
 
+def is_for(lesson: Lesson, provider: str) -> bool:
+    """Say whether a lesson is for a provider: what one client's modes allow is no advice to others."""
+    return not provider or lesson.provider in ("", provider)
+
+
 def says_remedy(lesson: Lesson) -> bool:
     """Say whether the summary alone says what to do; a mined one does unless it was cut off.
 

@@ -265,15 +265,16 @@ class Briefs(BankService):
         repo: str = "",
         project: str = "",
         run: str = "",
+        provider: str = "",
         fence: bool = False,
     ) -> RenderedBrief:
         """Say what earlier runs did about an error's output: what worked, and in how many of them.
 
         `repo` is a name that somebody gave, `project` the exact name in the bank.
         """
-        from archivist.brief.healing_service import heal
+        from archivist.brief.healing_service import HealRequest, heal
 
-        found = heal(self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run)
+        found = heal(self._bank, error, HealRequest(tool, command, repo, project, run, provider))
         text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
         return found._replace(text=text)
 

@@ -58,7 +58,7 @@ from archivist.reading.wording import (
     tells_paths_truly,
 )
 from archivist.reading.works import is_passing_flag
-from archivist.records.run_words import OUTSIDE_SANDBOX, REDACTED
+from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX, REDACTED
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
@@ -79,7 +79,6 @@ _SOURCE_FILE = lazy_pattern(
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
 _NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
-OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
 
 
 def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:

@@ -18,7 +18,6 @@ from archivist.reading.checker_rules import find_broken_rules
 from archivist.reading.commands import is_help, is_preparation, own_scripts, step_purpose
 from archivist.reading.cures import (
     HORIZON,
-    OUTSIDE_ADVICE,
     failed_remedies,
     find_cure,
     guess_cure,
@@ -56,7 +55,7 @@ from archivist.reading.works import (
     count_commands,
 )
 from archivist.records import Episode, EpisodeKind, Event, EventKind
-from archivist.records.run_words import OUTSIDE_SANDBOX
+from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 
 # Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
 CODE_KINDS = frozenset(
