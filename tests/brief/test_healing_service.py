@@ -204,7 +204,10 @@ def test_what_has_failed_since_is_told_last_and_as_that(bank: Bank, tmp_path: Pa
     gone = ("make db-up", "make: *** No rule to make target 'db-up'.  Stop.", True)
     _learn(bank, tmp_path, "third", [(call, REFUSED, True), gone, ("just db", "", False), passed])
     text = _healed(bank, call, REFUSED)
-    assert "- worked in 1 run: `just db`\n- worked in 2 runs, then failed: `make db-up`" in text
+    assert (
+        "- worked in 1 run: `just db`\n- worked in 2 runs, but not when it was tried last: `make db-up`"
+        in text
+    )
 
 
 def test_what_destroys_is_told_as_what_runs_did_and_only_of_several(bank: Bank, tmp_path: Path) -> None:

@@ -102,9 +102,12 @@ def describe_recovery(
     if not worked and not advised:
         return RenderedBrief("", ())
     lines = ["### What is known about this error", ""]
-    if met and not approved:
-        # Without its words: who asks has them, and a program chose them.
-        lines.append("Met once before." if len(met) == 1 else f"Met in {len(met)} runs before.")
+    if met and worked:
+        # As lists and briefs count it, where there is a lesson. Without its words: who asks has them, and a
+        # program chose them.
+        own = next((lesson for lesson in lessons if lesson.signature in keys), None)
+        count = len(own.runs) if own else len(met)
+        lines.append("Met once before." if count == 1 else f"Met in {count} runs before.")
     lines += [f"- {remedy}" for remedy in worked[:MAX_SHOWN]]
     lines += [f"- {_describe_lesson(lesson, advice)}" for lesson, advice in advised if not worked]
     chosen = approved or lessons
@@ -159,7 +162,8 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantin
             # What one run destroyed is not repeated; what several did is shown as a warning.
             warnings += [f"{_count_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
         else:
-            lines.append(f"worked in {_count_runs(runs)}{', then failed' if has_failed else ''}: {shown}")
+            since = ", but not when it was tried last" if has_failed else ""
+            lines.append(f"worked in {_count_runs(runs)}{since}: {shown}")
     return (*lines, *warnings)
 
 

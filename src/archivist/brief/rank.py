@@ -21,7 +21,6 @@ from math import erf, sqrt
 
 from archivist.brief.select import BriefedLesson, LeftLesson, says_remedy
 from archivist.config import BriefRules
-from archivist.reading.tool_names import is_host_tool
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Lesson, LessonType, Source, Status, Tally
 from archivist.text import CHARACTERS_PER_TOKEN
@@ -240,6 +239,9 @@ def match_prompt(
     Words of any task and the `everyday` words of these runs' tasks say nothing. What a client's own tool
     refuses is about no task: its words (edit, tabs, read) are those of any screen.
     """
+    # A brief, which an orchestrator waits for, needs nothing of how runs are read.
+    from archivist.reading.tool_names import is_host_tool
+
     found: list[tuple[float, int, int, Lesson]] = []
     for lesson in lessons:
         if lesson.signature and is_host_tool(lesson.tool):

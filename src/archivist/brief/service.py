@@ -137,7 +137,7 @@ class Briefs(BankService):
                 if judged
                 else "no run has shown yet whether it helps"
             )
-            why = f"met in {_count_runs(each.lesson)}"
+            why = f"met in {each.lesson.met_in}"
             if is_said(each.lesson):
                 why = f"said or approved by a person, {why}"
             elif each.lesson.id in brief.chances:
@@ -295,13 +295,6 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
     if lesson.status is Status.CANDIDATE and not request.is_about_project:
         return "seen in one run only"
     return "less often seen than what is told"
-
-
-def _count_runs(lesson: Lesson) -> str:
-    """Return in how many runs a lesson was met, and how many still count, if fewer."""
-    seen = len(lesson.runs)
-    runs = "1 run" if seen == 1 else f"{seen} runs"
-    return runs if seen <= lesson.frequency else f"{runs} ({lesson.frequency} after ageing)"
 
 
 def _asked_facets(request: BriefRequest) -> dict[str, str]:

@@ -109,6 +109,13 @@ class Lesson(Record):
         return max(0, len(self.runs) - self.faded)
 
     @property
+    def met_in(self) -> str:
+        """Return in how many runs it was met, in words, and how many of them still count, if fewer."""
+        seen = len(self.runs)
+        runs = "1 run" if seen == 1 else f"{seen} runs"
+        return runs if seen <= self.frequency else f"{runs} ({self.frequency} after ageing)"
+
+    @property
     def is_waiting(self) -> bool:
         """Say whether nobody here vouches for its words: no run is told them before a person approves it."""
         return not (self.provenance.is_own or self.accepted or self.confirmed)

@@ -33,7 +33,7 @@ from archivist.edges.cli.output import (
     wrap_text,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import approval_notes, pluralize
+from archivist.edges.cli.wording import apart_notes, approval_notes, pluralize
 from archivist.edges.views import ledger_view
 from archivist.errors import (
     ArchivistError,
@@ -47,7 +47,7 @@ from archivist.files import locks
 from archivist.files.git import keep_out_of_git
 from archivist.files.open import list_files
 from archivist.files.worktrees import shared_place
-from archivist.records import Actor, ActorKind
+from archivist.records import Actor, ActorKind, Status
 from archivist.text import on_one_line, shorten_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
 
@@ -167,10 +167,17 @@ def _finish_init(file: Path, actor: Actor) -> bool:
 def status(bank: Bank, is_all: bool) -> Answer:
     """Print how many records of each kind there are."""
     from archivist.edges.install.changes import SetupRecord
+    from archivist.recall.query import Query
 
     held = bank.doctor.status()
     named = {name: _STATUS_WORDS.get(name, name.replace("_", " ")) for name in held}
     rows = [(named[name], count) for name, count in held.items() if count or is_all]
+    apart = apart_notes(bank, "") if held["active_lessons"] else []
+    if apart:
+        # `lessons list` names those of this repository and of none.
+        own = len(bank.lessons.page(Query(statuses=(Status.ACTIVE,))))
+        active = f"active lessons of all repositories ({own} of this one)"
+        rows = [(active if name == "active lessons" else name, count) for name, count in rows]
     notes = approval_notes(held["quarantined_lessons"])
     if last := bank.erasure.last_pruned():
         notes.append(f"pruned {str(last['time'])[:10]}: {last['runs']} runs, {last['artifacts']} artifacts")

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
 _LESSON_FIELDS = (
     "status", "quarantined_for", "provenance", "brought_by", "waits_for", "type", "domain", "role", "repo",
-    "task", "provider", "tool", "stale", "importance", "frequency", "runs_since_last_seen", "helpful",
+    "task", "provider", "tool", "stale", "importance", "met_in", "runs_since_last_seen", "helpful",
     "ineffective", "ignored", "superseded_by", "created", "updated",
 )  # fmt: skip
 # Remedy and situation of most lessons fit into so many lines of 60 characters.
@@ -166,6 +166,7 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
         view = {
             **views.lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
+            "met_in": lesson.met_in,
         }
         calls = bank.lessons.cited_calls(lesson)
     # Its words first, the calls that show it, then what is known of it.
