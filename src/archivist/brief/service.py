@@ -26,6 +26,7 @@ from archivist.brief.select import (
     leave_told,
     rules_for,
 )
+from archivist.brief.silenced import leave_silenced
 from archivist.brief.works import NO_HABITS, Habits, find_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
@@ -63,7 +64,7 @@ _UNSAID = "neither the folder nor the words of the task say which"
 _SCORED = 5_000
 # The kinds of records that decide what a project has met.
 _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
-_HABITS_OF = frozenset(("episode",))
+_HABITS_OF = frozenset(("episode", "lesson"))
 # The commands that work take this part of the budget at most.
 _SHARE_OF_HABITS = 3
 _OVERCOME = "out of date: what failed went well in the runs since"
@@ -446,7 +447,11 @@ def _select_for_project(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
         names = names_of(reader, project)
-        habits = reader.get_cached(("habits", project), lambda: find_habits(reader, names), kinds=_HABITS_OF)
+        habits = reader.get_cached(
+            ("habits", project),
+            lambda: leave_silenced(reader, names, find_habits(reader, names)),
+            kinds=_HABITS_OF,
+        )
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names, request.provider)
@@ -460,7 +465,8 @@ def _select_for_project(
             chances = {**chances, **their_chances}
             tallies |= reader.tallies([lesson.id for lesson in theirs])
             if is_team and habits == NO_HABITS:
-                habits = find_habits(reader, names_of(reader, project))
+                theirs_of = names_of(reader, project)
+                habits = leave_silenced(reader, theirs_of, find_habits(reader, theirs_of))
         offered = _join_lessons(offered, [_mark_source(bank, global_bank, lesson) for lesson in theirs])
 
     if request.preset == BriefPreset.SUBAGENT:

@@ -27,6 +27,7 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pluralize, short_repos
+from archivist.errors import NotFoundError
 from archivist.lessons.quarantine import quarantine_reason
 from archivist.records.run_words import Effect
 from archivist.records.words import (
@@ -332,12 +333,20 @@ def claim(bank: Bank, /, repo: str) -> Answer:
 def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is_global: bool) -> Answer:
     """Move lessons to the archive, whatever their frequency. If one ID is unknown, none is moved.
 
-    With --replaced-by they are superseded by that lesson instead.
+    With --replaced-by they are superseded by that lesson instead. A command that a brief names under
+    "Commands here" or "Failed here lately" is an ID, too: it is told no more.
     """
     every = [*names, replaced_by] if replaced_by else names
     with session.bank_of(*every, is_global=is_global) as (bank, bare), bank.transaction():
         by = bare.pop() if replaced_by else ""
-        known = bank.lessons.get_many(bare)
+        try:
+            known = bank.lessons.get_many(bare)
+        except NotFoundError:
+            if by or bare[1:] or not bank.commands.tells(bare[0]):
+                raise
+            kept = bank.commands.silence(bare[0])
+            undo = f"to undo: archivist undo {kept.short_id}"
+            return Answer({"lessons": views.lesson_views(bank, [kept])}, f"told no more: {bare[0]}; {undo}")
         gone = [bank.lessons.archive(name, by) if by else bank.forget(name) for name in bare]
         return _status_answer(bank, "superseded" if by else "archived", known, gone, global_mark_of(names[0]))
 
