@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -433,3 +434,31 @@ def test_an_excerpt_without_the_runners_summary_finds_what_the_whole_finds(
         bank.briefs.heal("\n".join(MOCHA.splitlines()[-3:]), command="pnpm test", repo="shop").text == whole
     )
     assert bank.briefs.heal(copied, command="pnpm test", repo="shop").text == whole
+
+
+def test_a_refused_edit_has_one_remedy_in_all_doors(bank: Bank, tmp_path: Path) -> None:
+    not_found = "String to replace not found in file."
+    steps: Sequence[tuple[str, dict[str, str], str, bool]] = (
+        ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"}, not_found, True),
+        ("Read", {"file_path": "a.py"}, "z = 1", False),
+        ("Edit", {"file_path": "a.py", "old_string": "z", "new_string": "y"}, "ok", False),
+    )
+    for run in ("first", "second", "third"):
+        lines: list[dict[str, Any]] = [
+            {"type": "system", "subtype": "init", "cwd": "/home/x/shop", "model": "m", "tools": []}
+        ]
+        for number, (tool, given, output, failed) in enumerate(steps):
+            name = f"t{number}"
+            call = {"type": "tool_use", "id": name, "name": tool, "input": given}
+            answer = {"type": "tool_result", "tool_use_id": name, "content": output, "is_error": failed}
+            lines.append({"type": "assistant", "message": {"role": "assistant", "content": [call]}})
+            lines.append({"type": "user", "message": {"role": "user", "content": [answer]}})
+        lines.append({"type": "result", "subtype": "success", "is_error": False})
+        log = tmp_path / f"{run}.jsonl"
+        log.write_text("".join(json.dumps({**line, "session_id": run}) + "\n" for line in lines))
+        bank.runs.finish(log)
+    (lesson,) = (each for each in bank.lessons.latest(9) if "Edit tool" in each.summary)
+    beside = bank.sessions.brief_failure("next", "shop", not_found, tool="Edit").text
+    assert lesson.remedies[0] in lesson.summary
+    assert lesson.remedies[0] in beside
+    assert "then edit" not in beside

@@ -94,7 +94,9 @@ def describe_recovery(
     ]
     approved = [lesson for lesson in lessons if is_of_person(lesson)]
     worked: tuple[str, ...] = ()
-    if not approved:
+    # A refused edit has one remedy in all briefs, whatever each run did next.
+    is_described = any(_is_described(lesson) for lesson in lessons if lesson.signature in keys)
+    if not (approved or is_described):
         worked = _describe_remedies(met, subject, withheld) or _describe_remedies(
             _proven_guesses(noted, keys), subject, withheld
         )
@@ -174,10 +176,14 @@ def _advice(lesson: Lesson) -> str:
         words = lesson.summary if says_remedy(lesson) else f"{lesson.summary.rstrip('.')}. {lesson.rule}"
         return " ".join(words.split())
     if len(lesson.remedies) == 1:
-        is_described = failure_family(lesson.signature).startswith("edit_not_applied:")
-        return lesson.remedies[0] if is_described else _as_code(lesson.remedies[0])
+        return lesson.remedies[0] if _is_described(lesson) else _as_code(lesson.remedies[0])
     # A lesson without a rule only says that the failure was met.
     return " ".join(lesson.summary.split()) if lesson.rule else ""
+
+
+def _is_described(lesson: Lesson) -> bool:
+    """Say whether a lesson's remedy is told in words, not as a command."""
+    return bool(lesson.remedies) and failure_family(lesson.signature).startswith("edit_not_applied:")
 
 
 def _count_runs(count: int) -> str:

@@ -372,19 +372,20 @@ def history(session: Session, name: str, is_global: bool) -> Answer:
 
 
 _LEGEND = (
-    "Helped: the run needed it and followed it, and its failure did not occur, or not again; Did not help: it"
-    " did, whether or not the run followed it; Ignored: needed, not followed, and no failure; Not needed: the"
-    " run had no occasion; Not known: nobody can tell; Helped share: of the runs in which it helped or did"
-    " not, with its 95 % interval; Not found/found again: helpful, ineffective by the rule of the cross-run"
-    " document, and their ratio."
+    "Told: runs that were given the lesson. Of these, Helped: followed it, and its failure did not come, or"
+    " not again; Did not help: met its failure all the same; Ignored: did not follow it, and did not fail;"
+    " Not needed: did nothing that it is about; Not known: the log does not tell. Helped share: of the runs"
+    " that it helped or did not help, with its 95 % interval. Not found/found again: runs in which reviewers"
+    " did not report its finding again, or did, and their ratio."
 )
 _LEGEND_HELD_OUT = (
-    " Withheld: runs that needed it and from which it was randomly withheld; Prevents: fewer failures a run"
-    " when given, with the 95 % interval; More runs: how many until an effect shows with even odds."
+    " Withheld: runs that needed the lesson and, chosen at random, were not given it; Prevents: how much less"
+    " often runs failed that were given it, with the 95 % interval; More runs: so many are needed to see an"
+    " effect with a chance of one half."
 )
 _LEGEND_CHECK = (
-    "Effect: helped, when the run needed and followed it and its failure did not occur. Not found again: the"
-    " rule of the cross-run document, helpful when no finding repeats it, needed or not."
+    "Effect: helped means that the run needed the lesson and followed it, and its failure did not come. Not"
+    " found again: helpful means that no reviewer reported its finding again, needed or not."
 )
 
 audit = CommandGroup("audit", help="Judge whether briefed lessons helped.")
