@@ -132,11 +132,11 @@ class NothingToUndoError(ArchivistError):
 
     code = "nothing_to_undo"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"nothing to undo for {name!r}",
-            hint="archivist lessons history ID, or knowledge history NAME, shows every change",
-        )
+    def __init__(self, name: str, *, is_learnt: bool = False) -> None:
+        what = f"nothing of yours to undo for {name!r}" if is_learnt else f"nothing to undo for {name!r}"
+        hint = "archivist lessons history ID, or knowledge history NAME, shows every change"
+        by_number = f"archivist undo {name} --entry SEQ takes back what was learnt; lessons history lists it"
+        super().__init__(what, hint=by_number if is_learnt else hint)
 
 
 class EmbedderError(ArchivistError):

@@ -36,5 +36,5 @@ def test_the_latest_runs_say_what_has_had_its_day() -> None:
     assert _told(new, new, old, old, old)[0] == "- worked in 2 runs: `make b`"
     assert _told(([["", "make b", "step"]], ["make a"]), old, old) == [
         "- worked in 1 run: `make b`",
-        "- worked in 2 runs, then failed: `make a`",
+        "- worked in 2 runs, but not when it was tried last: `make a`",
     ]

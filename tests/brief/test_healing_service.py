@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -204,7 +205,10 @@ def test_what_has_failed_since_is_told_last_and_as_that(bank: Bank, tmp_path: Pa
     gone = ("make db-up", "make: *** No rule to make target 'db-up'.  Stop.", True)
     _learn(bank, tmp_path, "third", [(call, REFUSED, True), gone, ("just db", "", False), passed])
     text = _healed(bank, call, REFUSED)
-    assert "- worked in 1 run: `just db`\n- worked in 2 runs, then failed: `make db-up`" in text
+    assert (
+        "- worked in 1 run: `just db`\n- worked in 2 runs, but not when it was tried last: `make db-up`"
+        in text
+    )
 
 
 def test_what_destroys_is_told_as_what_runs_did_and_only_of_several(bank: Bank, tmp_path: Path) -> None:
@@ -304,3 +308,157 @@ def test_an_error_alone_is_known_by_the_programs_that_failed_so_here(tmp_path: P
         assert bank.briefs.heal(refused, project="shop").text == named
         assert bank.briefs.heal("error: unexpected argument '--color' found", project="shop").text == ""
         assert bank.briefs.heal(refused, project="stall").text == ""
+
+
+UNKNOWN_OPTION = "Exit code 1\ncat: illegal option -- A\nusage: cat [-benstuv] [file ...]"
+OPTION_CALLS: Calls = [("cat -A notes.txt", UNKNOWN_OPTION, True), ("cat -v notes.txt", "a^I", False)]
+
+
+def _only_lesson(bank: Bank) -> str:
+    (lesson,) = bank.lessons.latest(5)
+    return lesson.short_id
+
+
+def _both_doors(bank: Bank, command: str, error: str, run: str) -> str:
+    asked = bank.briefs.heal(error, command=command, repo="shop").text
+    return asked + _healed(bank, command, error, run=run)
+
+
+@pytest.mark.req("A12")
+def test_what_a_person_edited_is_told_in_their_words_and_nothing_else(bank: Bank, tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, OPTION_CALLS)
+    name = _only_lesson(bank)
+    assert "worked in 2 runs: `cat -v" in _both_doors(bank, *OPTION_CALLS[0][:2], "before")
+    edited = bank.lessons.edit(name, summary="cat here knows no -A: look at tabs with sed -n 1,9l")
+    assert (edited.rule, edited.remedies) == ("", ())
+    _learn(bank, tmp_path, "third", OPTION_CALLS)
+    text = _both_doors(bank, *OPTION_CALLS[0][:2], "after")
+    assert text.count("- cat here knows no -A: look at tabs with sed -n 1,9l (lesson") == 2
+    assert "approved by the user, met in 3 runs" in text
+    assert "cat -v" not in text
+
+
+@pytest.mark.req("A12")
+def test_what_a_person_forgot_is_told_beside_no_error(bank: Bank, tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, OPTION_CALLS)
+    bank.forget(_only_lesson(bank))
+    _learn(bank, tmp_path, "third", OPTION_CALLS)
+    assert _both_doors(bank, *OPTION_CALLS[0][:2], "after") == ""
+    assert "cat -v" not in bank.brief(repo="shop").text
+
+
+def test_what_one_module_was_forgotten_for_stays_known_for_another(bank: Bank, tmp_path: Path) -> None:
+    def calls(module: str) -> Calls:
+        missing = f"Exit code 1\nModuleNotFoundError: No module named '{module}'"
+        return [
+            ("python -m app", missing, True),
+            (f"pip install {module}", "", False),
+            ("python -m app", "", False),
+        ]
+
+    for run, module in (("r-1", "attrs"), ("r-2", "attrs"), ("r-3", "yarl"), ("r-4", "yarl")):
+        _learn(bank, tmp_path, run, calls(module))
+    for lesson in bank.lessons.latest(9):
+        if "attrs" in lesson.summary and "yarl" not in lesson.summary:
+            bank.forget(lesson.id)
+    assert "pip install yarl" in _healed(bank, *calls("yarl")[0][:2])
+
+
+def test_a_rule_that_a_person_typed_stays_with_new_words(bank: Bank, tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, OPTION_CALLS)
+    name = _only_lesson(bank)
+    bank.lessons.edit(name, summary="cat knows no -A", rule="IF tabs matter THEN use od -c")
+    edited = bank.lessons.edit(name, summary="cat has no -A on this machine")
+    assert edited.rule == "IF tabs matter THEN use od -c"
+    assert "cat has no -A on this machine. IF tabs matter THEN use od -c" in _healed(
+        bank, *OPTION_CALLS[0][:2]
+    )
+
+
+def test_what_took_a_lessons_place_is_told_beside_its_error(bank: Bank, tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, OPTION_CALLS)
+    better = bank.lessons.add("Tabs are shown by sed -n 1,9l", repo="shop")
+    bank.lessons.archive(_only_old(bank, better.id), better.id)
+    text = _healed(bank, *OPTION_CALLS[0][:2])
+    assert "Tabs are shown by sed -n 1,9l" in text
+    assert "cat -v" not in text
+
+
+def _only_old(bank: Bank, other: str) -> str:
+    (lesson,) = (lesson for lesson in bank.lessons.latest(5) if lesson.id != other)
+    return lesson.id
+
+
+LEFT_THERE = (
+    "Exit code 1\nerror: Cannot find module '{0}' from '/srv/shop/tmp/clones/site-{0}/a.test.ts'\n 3 fail"
+)
+
+
+def test_what_a_tool_left_is_known_by_the_names_of_another_run(bank: Bank, tmp_path: Path) -> None:
+    for run, module in (("first", "lodash"), ("second", "cheerio")):
+        _learn(bank, tmp_path, run, [("bun run test", LEFT_THERE.format(module), True)])
+    for error in (LEFT_THERE.format("zod"), LEFT_THERE.format("zod").splitlines()[1]):
+        text = bank.briefs.heal(error, command="bun run test", repo="shop").text
+        assert "below `tmp/clones/`" in text
+        assert "not your bug" in text
+
+
+MOCHA = """\
+  Depot
+    1) closes on time
+
+
+  12 passing (2s)
+  1 failing
+
+  1) Depot
+       closes on time:
+     Error: Timeout of 2000ms exceeded. For async tests and hooks, ensure "done()" is called.
+"""
+
+
+def test_an_excerpt_without_the_runners_summary_finds_what_the_whole_finds(
+    bank: Bank, tmp_path: Path
+) -> None:
+    calls = [("pnpm test", f"Exit code 1\n{MOCHA}", True), ("pnpm test", "13 passing (2s)", False)]
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, calls)
+    whole = bank.briefs.heal(MOCHA, command="pnpm test", repo="shop").text
+    copied = "\n".join(line.strip() for line in MOCHA.splitlines()[-3:])
+    assert "run it again" in whole
+    assert (
+        bank.briefs.heal("\n".join(MOCHA.splitlines()[-3:]), command="pnpm test", repo="shop").text == whole
+    )
+    assert bank.briefs.heal(copied, command="pnpm test", repo="shop").text == whole
+
+
+def test_a_refused_edit_has_one_remedy_in_all_doors(bank: Bank, tmp_path: Path) -> None:
+    not_found = "String to replace not found in file."
+    steps: Sequence[tuple[str, dict[str, str], str, bool]] = (
+        ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"}, not_found, True),
+        ("Read", {"file_path": "a.py"}, "z = 1", False),
+        ("Edit", {"file_path": "a.py", "old_string": "z", "new_string": "y"}, "ok", False),
+    )
+    for run in ("first", "second", "third"):
+        lines: list[dict[str, Any]] = [
+            {"type": "system", "subtype": "init", "cwd": "/home/x/shop", "model": "m", "tools": []}
+        ]
+        for number, (tool, given, output, failed) in enumerate(steps):
+            name = f"t{number}"
+            call = {"type": "tool_use", "id": name, "name": tool, "input": given}
+            answer = {"type": "tool_result", "tool_use_id": name, "content": output, "is_error": failed}
+            lines.append({"type": "assistant", "message": {"role": "assistant", "content": [call]}})
+            lines.append({"type": "user", "message": {"role": "user", "content": [answer]}})
+        lines.append({"type": "result", "subtype": "success", "is_error": False})
+        log = tmp_path / f"{run}.jsonl"
+        log.write_text("".join(json.dumps({**line, "session_id": run}) + "\n" for line in lines))
+        bank.runs.finish(log)
+    (lesson,) = (each for each in bank.lessons.latest(9) if "Edit tool" in each.summary)
+    beside = bank.sessions.brief_failure("next", "shop", not_found, tool="Edit").text
+    assert lesson.remedies[0] in lesson.summary
+    assert lesson.remedies[0] in beside
+    assert "then edit" not in beside

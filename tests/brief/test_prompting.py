@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from archivist.brief.rank import project_of
+from archivist.brief.rank import everyday_words, match_prompt, project_of
 from archivist.recall.keywords import keywords
+from tests.samples import lesson
 
 TASKS = [
     ("lint", "Fix the parser of nested comments"),
@@ -35,3 +38,33 @@ def test_a_task_is_of_the_project_whose_tasks_say_the_same(task: str, project: s
 def test_a_long_text_that_happens_to_hold_the_words_does_not_say_the_same() -> None:
     long = " ".join(f"word{number}" for number in range(200))
     assert project_of(keywords("word1 word2 word3"), [("one", long)]) == ""
+
+
+REFUSED_EDIT = lesson(
+    summary="the Edit tool refuses text with the wrong number of tabs: `sed -n 1,9l <file>` shows the tabs",
+    signature="shop|edit_not_applied:edit:old text not found",
+    tool="edit",
+)
+OVERFLOW = lesson(summary="The invoice table overflows on the settings page", signature="")
+
+
+def test_what_a_clients_own_tool_refuses_is_told_at_no_prompt() -> None:
+    prompt = keywords("the edit button in the settings tab shows the wrong number of items, refuses text")
+    assert match_prompt(prompt, [REFUSED_EDIT]) == []
+    assert match_prompt(prompt, [replace(REFUSED_EDIT, signature="")]) == [
+        replace(REFUSED_EDIT, signature="")
+    ]
+
+
+def test_words_of_every_task_here_match_no_prompt() -> None:
+    prompt = keywords("Move the table of the settings page")
+    assert match_prompt(prompt, [OVERFLOW]) == [OVERFLOW]
+    tasks = [f"Change the settings page, part {number}" for number in range(9)]
+    assert everyday_words(tasks) >= {"settings", "page"}
+    assert match_prompt(prompt, [OVERFLOW], everyday_words(tasks)) == []
+    known = keywords("The invoice table overflows")
+    assert match_prompt(known, [OVERFLOW], everyday_words(tasks)) == [OVERFLOW]
+
+
+def test_the_words_of_two_tasks_are_no_everyday_words() -> None:
+    assert everyday_words(["Round invoices", "Round angles"]) == frozenset()

@@ -14,8 +14,10 @@ import pytest
 from archivist import Bank
 from archivist.brief.render import explain_habits
 from archivist.brief.works import LATEST_RUNS, FailingRun, find_habits, select_failing
+from archivist.errors import NotFoundError
 from archivist.reading.run import read_run
-from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind
+from archivist.recall.query import Query
+from archivist.records import Actor, ActorKind, Episode, EpisodeKind, Event, EventKind, Status
 from archivist.records.run_words import TYPED
 from tests.banks import fresh_bank
 from tests.conftest import START, Command
@@ -527,3 +529,24 @@ def test_lists_and_briefs_count_what_saw_a_lesson_alike(archivist: Command, proj
     assert "seen 3x" in archivist("brief", "--repo", "shop").out
     listed = archivist("lessons", "list").out.splitlines()[1]
     assert listed.split()[:2] == ["m-001", "3"]
+
+
+def test_a_person_silences_a_command_and_takes_it_back(bank: Bank) -> None:
+    _runs(bank, ("pnpm test:ci", 0), ("pnpm run lint:all", 0))
+    assert _line(bank) == "Commands here: test `pnpm test:ci`, lint `pnpm lint:all`"
+    with pytest.raises(NotFoundError):
+        bank.commands.silence("pnpm build")
+    kept = bank.commands.silence("pnpm lint:all")
+    assert (kept.status, kept.short_id) == (Status.ARCHIVED, "m-001")
+    assert _line(bank) == "Commands here: test `pnpm test:ci`"
+    assert bank.lessons.query(Query()) == []
+    bank.ledger.undo("m-001")
+    assert _line(bank) == "Commands here: test `pnpm test:ci`, lint `pnpm lint:all`"
+
+
+def test_what_a_person_forgot_does_not_come_back_as_what_failed_lately(bank: Bank) -> None:
+    for number in range(3):
+        _run(bank, f"run-{number}", ("fmtx --check", 127), hours=number)
+    for lesson in bank.lessons.query(Query()):
+        bank.forget(lesson.id)
+    assert _failing(bank) == ""

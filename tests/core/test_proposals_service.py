@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -23,11 +24,13 @@ from archivist.records import (
     Lesson,
     Proposal,
     ProposalStatus,
+    Status,
     Verdict,
 )
 from tests.banks import fresh_bank
 from tests.conftest import TickingClock
 from tests.samples import finding, reviewed, write_jsonl
+from tests.samples import lesson as sample
 
 CODER = Actor(ActorKind.AGENT, "coder", "maker")
 NULLS = "Missing null checks in API response handlers"
@@ -514,3 +517,35 @@ def test_no_more_rules_are_proposed_than_people_read(bank: Bank) -> None:
     assert bank.proposals.propose_rules() == []
     bank.proposals.accept("p-001")
     assert len(bank.proposals.propose_rules()) == 1
+
+
+@pytest.mark.req("C10")
+def test_a_rule_is_proposed_only_while_what_it_names_is_there(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    script = folder / "tools" / "sync.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("exit 0\n")
+    git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@host.example"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "sync"]):
+        subprocess.run([*git, *words], cwd=folder, check=True, capture_output=True)
+    runs = tuple(f"r-{number}" for number in range(6))
+    rule = "IF tests fail THEN run `tools/sync.sh` first"
+    learnt = sample("a", summary="Tests need `tools/sync.sh`", rule=rule, runs=runs, status=Status.ACTIVE)
+    with fresh_bank(folder) as bank:
+        with bank.transaction() as writer:
+            writer.put(learnt, "reflect")
+        assert [each.short_id for each in bank.proposals.propose_rules()] == ["p-001"]
+        subprocess.run([*git, "rm", "-q", "tools/sync.sh"], cwd=folder, check=True, capture_output=True)
+        assert bank.proposals.propose_rules() == []
+        withdrawn = bank.proposals.get("p-001")
+        assert withdrawn.status is ProposalStatus.WITHDRAWN
+        assert withdrawn.comment.startswith("m-001 is out of date: ")
+
+
+@pytest.mark.req("C10")
+def test_a_proposal_of_a_lesson_that_is_a_candidate_again_is_withdrawn(bank: Bank) -> None:
+    lesson = _teach(bank, 5)
+    bank.proposals.propose_rules()
+    with bank.transaction() as writer:
+        writer.put(replace(bank.lessons.get(lesson.id), status=Status.CANDIDATE), "decay")
+    assert bank.proposals.get("p-001").comment == "m-001 is candidate again"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -222,3 +224,35 @@ def test_a_healer_hears_that_no_remedy_is_known(learnt: Command, project: Path, 
     assert (ran.code, ran.out, ran.err) == (0, "", "no remedy known for this error\n")
     plain = learnt("brief", "--for", "healer", "--error", "build.log", "--json")
     assert '"text": ""' in plain.out
+
+
+def test_a_line_of_the_brief_is_forgotten_by_the_command_that_it_names(
+    bank_cli: Command, project: Path, tmp_path: Path
+) -> None:
+    calls = [("pnpm test:ci", "12 passed in 3.2s", False)]
+    for number in range(3):
+        log = agent_log(tmp_path / f"{number}.jsonl", calls, session=f"r-{number}")
+        log.write_text(log.read_text().replace("/home/x/billing", str(project)))
+        assert bank_cli("run", "finish", str(log)).code == 0
+    assert "test `pnpm test:ci`" in bank_cli("brief").out
+    said = bank_cli("lessons", "forget", "pnpm test:ci").out
+    assert said == "told no more: pnpm test:ci; to undo: archivist undo m-001\n"
+    assert "pnpm test:ci" not in bank_cli("brief").out
+    assert bank_cli("lessons", "forget", "pnpm test:ci").code == 3
+    assert bank_cli("undo", "m-001").code == 0
+    assert "test `pnpm test:ci`" in bank_cli("brief").out
+
+
+def test_every_list_counts_the_runs_that_met_a_lesson(
+    bank_cli: Command, project: Path, tmp_path: Path
+) -> None:
+    for number in range(3):
+        log = agent_log(tmp_path / f"{number}.jsonl", MISSING_MODULE, session=f"r-{number}")
+        assert bank_cli("run", "finish", str(log)).code == 0
+    with Bank.open(project) as bank, bank.transaction() as writer:
+        writer.put(replace(bank.lessons.get("m-001"), faded=1), "decay")
+    shown = bank_cli("lessons", "show", "m-001").out
+    assert re.search(r"met in +3 runs \(2 after ageing\)", shown)
+    assert re.search(r"runs +r-0, r-1, r-2", shown)
+    assert "m-001  3 " in bank_cli("lessons", "list", "--repo", "*").out
+    assert "seen 3x" in bank_cli("brief", "--repo", "billing").out

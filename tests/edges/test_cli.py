@@ -226,7 +226,7 @@ def test_lessons_are_added_edited_shown_and_forgotten(bank_cli: Command) -> None
     assert "importance            0.9" in shown
     assert bank_cli("lessons", "forget", "m-001").out == "1 lesson archived: m-001\n"
     assert bank_cli("lessons", "list").out == "ID  Freq  Type  Domain  Description\n"
-    assert bank_cli("undo", "m-001").out == "m-001: undone\n"
+    assert bank_cli("undo", "m-001").out == "m-001: undone\n  status: “archived” → “active”\n"
     assert [row["verb"] for row in _json(bank_cli("lessons", "history", "m-001", "--json"))["history"]] == [
         "add", "edit", "forget", "undo 3"
     ]  # fmt: skip

@@ -607,3 +607,38 @@ def test_a_call_of_a_tool_acts_as_an_agent_whoever_is_named(bank_cli: Command, a
     (change, *_) = json.loads(bank_cli("ledger", "--json").out)["changes"]
     assert change["actor"] == ("agent:kit" if actor == "agent:kit" else "agent:tools")
     assert bank_cli("--actor", actor, "tools", "call", "core_update", "{}").code != 0
+
+
+def test_undo_takes_back_what_a_person_did_and_leaves_what_runs_taught(
+    bank_cli: Command, tmp_path: Path
+) -> None:
+    for run in ("r-1", "r-2", "r-3"):
+        log = agent_log(tmp_path / f"{run}.jsonl", MISSING_MODULE, session=run)
+        assert bank_cli("run", "finish", str(log)).code == 0
+    learnt = json.loads(bank_cli("lessons", "show", "m-001", "--json").out)
+    refused = bank_cli("undo", "m-001")
+    assert (refused.code, "nothing of yours to undo for 'm-001'" in refused.err) == (3, True)
+    assert "archivist undo m-001 --entry SEQ" in refused.err
+    assert bank_cli("lessons", "edit", "m-001", "--summary", "Sync before you test").code == 0
+    log = agent_log(tmp_path / "r-4.jsonl", MISSING_MODULE, session="r-4")
+    assert bank_cli("run", "finish", str(log)).code == 0
+    undone = bank_cli("undo", "m-001").out
+    assert f"summary: “Sync before you test” → “{learnt['summary']}”" in undone
+    after = json.loads(bank_cli("lessons", "show", "m-001", "--json").out)
+    assert (after["summary"], after["rule"]) == (learnt["summary"], learnt["rule"])
+    # What the run taught since stays.
+    assert (after["frequency"], learnt["frequency"]) == (4, 3)
+    assert bank_cli("undo", "m-001").code == 3
+    changes = json.loads(bank_cli("lessons", "history", "m-001", "--json").out)["history"]
+    seen = [row["seq"] for row in changes if row["verb"] == "see"]
+    assert bank_cli("undo", "m-001", "--entry", str(seen[-1])).code == 0
+    assert json.loads(bank_cli("lessons", "show", "m-001", "--json").out)["frequency"] == 3
+
+
+@pytest.mark.parametrize("name", ["m-01", "m-1", "1", "m-0001"])
+def test_a_short_id_is_exact(bank_cli: Command, name: str) -> None:
+    assert bank_cli("lessons", "add", "Use tabs").code == 0
+    refused = bank_cli("lessons", "forget", name)
+    assert refused.code == 3
+    assert f"no lesson '{name}'\nhint: did you mean m-001?" in refused.err
+    assert bank_cli("lessons", "show", "m-001").code == 0

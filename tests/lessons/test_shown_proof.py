@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from archivist.lessons.support import choose_calls
+from archivist.records import Event, EventKind
 from tests.commands import Command
+from tests.samples import lesson as sample
 
 NOISE = [f"src/module{number}.ts | 100.00 | 98.00 | lines {number}-{number + 3}" for number in range(40)]
 NAMED = "(fail) panel > opens the drawer [12.00ms]"
@@ -58,3 +61,15 @@ def test_the_quoted_lines_hold_the_lessons_message(bank_cli: Command, project: P
         )
     shown = bank_cli("lessons", "show", "m-001").out
     assert error in shown.partition("\nFailed in ")[2].partition("\nWorked in ")[0]
+
+
+def test_a_call_whose_output_says_that_it_failed_is_no_proof() -> None:
+    lesson = sample(summary="`bun test` fails now and then: run it again")
+    said = '41 pass\n$ bun test\nerror: script "test" exited with code 1'
+    piped: dict[str, Any] = {"text": "bun test | tail -3", "target": "bun test | tail -3", "exit_code": 0}
+    given: dict[str, Any] = {"kind": EventKind.TOOL_CALL, "tool": "bash"}
+    failed = Event(run="r", seq=1, text="bun test", exit_code=1, output=FAILING, **given)
+    ended = Event(run="r", seq=2, output=said, **piped, **given)
+    passed = Event(run="r", seq=3, output="42 pass", **piped, **given)
+    assert list(choose_calls(lesson, [failed, ended])) == ["Failed"]
+    assert choose_calls(lesson, [failed, ended, passed])["Worked"] is passed

@@ -154,6 +154,16 @@ def test_remedies_survive_the_digest(files: tuple[str, ...]) -> None:
     assert from_digest(to_digest(remedy)) == remedy
 
 
+def test_a_check_that_finds_something_was_not_run_in_vain() -> None:
+    failures: Any = reading(
+        ("wrap npm test", "error: unrecognized subcommand 'npm'", 2),
+        ("npm test", "FAIL src/cart.test.js\n\nTests: 1 failed, 8 passed, 9 total", 1),
+        ("npm run clean", "Missing script: clean", 1),
+    ).digest["failures"]
+    met = next(each for key, each in failures.items() if "usage" in key)
+    assert met["in_vain"] == ["npm run clean"]
+
+
 def test_the_digest_says_what_was_done_in_vain() -> None:
     refused = "E   ConnectionError: Error 111 connecting to localhost:6379. Connection refused."
     digest = reading(

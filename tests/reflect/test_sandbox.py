@@ -17,7 +17,7 @@ NO_HOST = "ssh: Could not resolve hostname git.example: Temporary failure in nam
 NO_NETWORK = "error connecting to api.git.example"
 
 
-def _run(bank: Bank, name: str, command: str, output: str, *, hours: int) -> None:
+def _run(bank: Bank, name: str, command: str, output: str, *, hours: int, provider: str = "") -> None:
     """Take in a run whose call fails in the sandbox and works outside of it."""
     when = START + timedelta(hours=hours)
     tries: tuple[tuple[str, int, dict[str, Any]], ...] = (
@@ -38,7 +38,9 @@ def _run(bank: Bank, name: str, command: str, output: str, *, hours: int) -> Non
         )
         for seq, (printed, code, extra) in enumerate(tries)
     )
-    episode = Episode(id=name, project="shop", task=f"Task {hours}", started=when, finished=when)
+    episode = Episode(
+        id=name, project="shop", provider=provider, task=f"Task {hours}", started=when, finished=when
+    )
     bank.capture(episode, (failed, repeated))
     bank.reflect(name)
 
@@ -55,3 +57,18 @@ def test_what_the_sandbox_forbids_is_one_lesson_that_names_the_calls(bank: Bank)
     assert told == f"1. {blocked}: ask to run them outside of the sandbox (seen 3x)"
     (grouped,) = (each for each in bank.lessons.query(Query()) if blocked in each.summary)
     assert set(grouped.runs) == {"run-1", "run-2", "run-3"}
+
+
+@pytest.mark.req("N1", "A12")
+@pytest.mark.parametrize(("asker", "is_told"), [("codex", True), ("opencode", False), ("", True)])
+def test_what_one_clients_mode_allows_is_told_to_that_client(bank: Bank, asker: str, is_told: bool) -> None:
+    for hours, name in enumerate(("run-1", "run-2")):
+        _run(bank, name, "git push origin main", NO_HOST, hours=hours, provider="codex")
+    asked = {"tool": "shell", "command": "git push origin main", "provider": asker}
+    beside = bank.sessions.brief_failure("next", "shop", NO_HOST, **asked).text
+    prompt = "git push is blocked by the sandbox, it cannot resolve its hostname"
+    at_prompt = bank.sessions.brief_prompt("other", "shop", prompt, provider=asker)
+    at_start = bank.brief(repo="shop", provider=asker).text
+    assert ("outside of the sandbox" in beside) is is_told
+    assert ("outside of the sandbox" in at_start) is is_told
+    assert is_told or at_prompt is None or "outside of the sandbox" not in at_prompt.text

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from archivist.access.rights import Layer, reads
-from archivist.brief.works import find_habits
+from typing import TYPE_CHECKING
+
+from archivist.access.rights import Layer, Verb, decides, reads
+from archivist.brief.silenced import SILENCED, leave_silenced
+from archivist.brief.works import Habits, find_habits
+from archivist.errors import NotFoundError
 from archivist.projects import names_of, resolve_project
 from archivist.recall.asking import find_purposes, words_beside_purpose
 from archivist.recall.query import EVERY_REPO, Query
 from archivist.recall.results import DEFAULT_LIMIT, Hit, RecallResult
 from archivist.recall.scoring import Relevance, Score
-from archivist.records.words import Provenance
+from archivist.records.words import ActorKind, Provenance, Scope, Source, Status
 from archivist.service import BankService
 
+if TYPE_CHECKING:
+    from archivist.records import Lesson
+    from archivist.store.protocol import Reader
+
 _KIND = "command"
-_HABITS_OF = frozenset(("episode",))
+# The run of what a person says.
+_BY_HAND = "manual"
+_HABITS_OF = frozenset(("episode", "lesson"))
 
 
 class Commands(BankService):
@@ -35,7 +45,7 @@ class Commands(BankService):
             project, _ = resolve_project(reader, query.repo, bank.folder, bank.root, query.text)
             habits = reader.get_cached(
                 ("habits", project),
-                lambda: find_habits(reader, names_of(reader, project)),
+                lambda: _read_habits(reader, project),
                 kinds=_HABITS_OF,
             )
             works = [each for purpose in purposes for each in habits.works if each.purpose == purpose]
@@ -61,3 +71,60 @@ class Commands(BankService):
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
         hits = (hit, *found.hits) if is_answer else (*found.hits[: limit - 1], hit)
         return found._replace(hits=hits[:limit])
+
+    @reads(Layer.LESSONS)
+    def tells(self, call: str) -> bool:
+        """Say whether briefs of the folder's project may name a call as a command, or as one that fails."""
+        with self._bank.reading() as reader:
+            return call in self._told_calls(reader)[1]
+
+    def _told_calls(self, reader: Reader) -> tuple[str, set[str]]:
+        project, _ = resolve_project(reader, "", self._bank.folder, self._bank.root)
+        habits = _read_habits(reader, project)
+        return project, {*(each.command for each in habits.works), *(each.call for each in habits.fails)}
+
+    @decides(Layer.LESSONS)
+    def silence(self, call: str) -> Lesson:
+        """Tell a command or a failing call of the folder's project no more, until that is undone.
+
+        It is kept as a lesson in the archive, where people see what they forgot.
+        """
+        from archivist.lessons.candidate import Sighting, candidate_of
+        from archivist.records import Lesson
+
+        bank = self._bank
+        with bank.transaction() as writer:
+            project, told = self._told_calls(writer)
+            if call not in told:
+                raise NotFoundError("lesson", call)
+            if bank.actor.kind is not ActorKind.HUMAN:
+                bank.refuse(Layer.LESSONS, Verb.DECIDE, what=call, hint="ask a person to forget it")
+            now = bank.now()
+            record = Lesson(
+                id=bank.new_id(now),
+                created=now,
+                updated=now,
+                edited=now,
+                summary=f"`{call}` is not told among the commands of this project",
+                scope=Scope.REPO,
+                repo=project,
+                source=Source.MANUAL,
+                signature=f"{project}|{SILENCED}{call}",
+                actor=bank.actor,
+                runs=(_BY_HAND,),
+                status=Status.ARCHIVED,
+            )
+            sighting = Sighting(
+                provenance=Provenance.TYPED,
+                actor=bank.actor,
+                now=now,
+                run_count=writer.run_count(),
+                run=_BY_HAND,
+                counted=_BY_HAND,
+            )
+            return bank.lessons.keep(candidate_of(record, given=frozenset(("status",))), sighting).lesson
+
+
+def _read_habits(reader: Reader, project: str) -> Habits:
+    names = names_of(reader, project)
+    return leave_silenced(reader, names, find_habits(reader, names))

@@ -15,6 +15,7 @@ of lessons that say the same.
 The words of a prompt or a task are also matched with lessons that speak of the same, and with a project.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import erf, sqrt
 
@@ -48,6 +49,9 @@ _COMPARED_RUNS = 5
 # A single word in common is chance; two that make up a third of a lesson's words are not.
 _MIN_WORDS = 2
 _MIN_SHARE = 1 / 3
+# From so many of the tasks of a project on, and this share of them, a word is an everyday one there.
+_LEAST_TASKS = 3
+_EVERYDAY_SHARE = 0.1
 # Words of tasks of any project.
 _IN_ANY_TASK = frozenset([
     "add", "bug", "change", "check", "code", "error", "fail", "failing", "fails", "feature", "fix",
@@ -227,15 +231,33 @@ def _asked_words(lesson: Lesson) -> frozenset[str]:
     return named or frozenset(words)
 
 
-def match_prompt(prompt: frozenset[str], lessons: Iterable[Lesson]) -> list[Lesson]:
-    """Return the lessons of whose words a prompt holds enough, the largest share first."""
+def match_prompt(
+    prompt: frozenset[str], lessons: Iterable[Lesson], everyday: frozenset[str] = frozenset()
+) -> list[Lesson]:
+    """Return the lessons of whose words a prompt holds enough, the largest share first.
+
+    Words of any task and the `everyday` words of these runs' tasks say nothing. What a client's own tool
+    refuses is about no task: its words (edit, tabs, read) are those of any screen.
+    """
+    # A brief, which an orchestrator waits for, needs nothing of how runs are read.
+    from archivist.reading.tool_names import is_host_tool
+
     found: list[tuple[float, int, int, Lesson]] = []
     for lesson in lessons:
-        words = keywords(lesson.summary)
+        if lesson.signature and is_host_tool(lesson.tool):
+            continue
+        words = keywords(lesson.summary) - _IN_ANY_TASK - everyday
         common = len(words & prompt)
         if common >= _MIN_WORDS and common / len(words) >= _MIN_SHARE:
             found.append((-common / len(words), -lesson.frequency, lesson.number, lesson))
     return [lesson for *_, lesson in sorted(found, key=lambda each: each[:3])]
+
+
+def everyday_words(tasks: Sequence[str]) -> frozenset[str]:
+    """Return the words that a good part of tasks have: they tell no task from another."""
+    counts = Counter(word for task in tasks for word in keywords(task))
+    least = max(_LEAST_TASKS, _EVERYDAY_SHARE * len(tasks))
+    return frozenset(word for word, count in counts.items() if count >= least)
 
 
 def project_of(words: frozenset[str], tasks: Iterable[tuple[str, str]]) -> str:

@@ -267,13 +267,20 @@ def is_of_person(lesson: Lesson) -> bool:
     return is_said and lesson.status == "active"
 
 
+def is_for(lesson: Lesson, provider: str) -> bool:
+    """Say whether a lesson is for a provider: what one client's modes allow is no advice to others."""
+    return not provider or lesson.provider in ("", provider)
+
+
 def says_remedy(lesson: Lesson) -> bool:
     """Say whether the summary alone says what to do; a mined one does unless it was cut off.
 
     Of somebody else's mined lesson lists show the summary, so nothing else of it is ever told.
     """
     is_whole = not lesson.summary.endswith("…") or not lesson.provenance.is_own
-    return not lesson.rule or (bool(lesson.signature) and is_whole)
+    # A rule that a person typed need not repeat what the summary says.
+    is_repeated = not lesson.confirmed or lesson.rule.partition(" THEN ")[2] in lesson.summary
+    return not lesson.rule or (bool(lesson.signature) and is_whole and is_repeated)
 
 
 def is_withheld(run: str, lesson: str, share: float) -> bool:

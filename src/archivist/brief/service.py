@@ -27,6 +27,7 @@ from archivist.brief.select import (
     order_issues,
     rules_for,
 )
+from archivist.brief.silenced import leave_silenced
 from archivist.brief.works import NO_HABITS, Habits, find_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
@@ -64,7 +65,7 @@ _UNSAID = "neither the folder nor the words of the task say which"
 _SCORED = 5_000
 # The kinds of records that decide what a project has met.
 _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
-_HABITS_OF = frozenset(("episode",))
+_HABITS_OF = frozenset(("episode", "lesson"))
 # The commands that work take this part of the budget at most.
 _SHARE_OF_HABITS = 3
 _OVERCOME = "out of date: what failed went well in the runs since"
@@ -138,7 +139,7 @@ class Briefs(BankService):
                 if judged
                 else "no run has shown yet whether it helps"
             )
-            why = f"met in {_count_runs(each.lesson)}"
+            why = f"met in {each.lesson.met_in}"
             if is_said(each.lesson):
                 why = f"said or approved by a person, {why}"
             elif each.lesson.id in brief.chances:
@@ -266,15 +267,16 @@ class Briefs(BankService):
         repo: str = "",
         project: str = "",
         run: str = "",
+        provider: str = "",
         fence: bool = False,
     ) -> RenderedBrief:
         """Say what earlier runs did about an error's output: what worked, and in how many of them.
 
         `repo` is a name that somebody gave, `project` the exact name in the bank.
         """
-        from archivist.brief.healing_service import heal
+        from archivist.brief.healing_service import HealRequest, heal
 
-        found = heal(self._bank, error, tool=tool, command=command, repo=repo, project=project, run=run)
+        found = heal(self._bank, error, HealRequest(tool, command, repo, project, run, provider))
         text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
         return found._replace(text=text)
 
@@ -296,13 +298,6 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
     if lesson.status is Status.CANDIDATE and not request.is_about_project:
         return "seen in one run only"
     return "less often seen than what is told"
-
-
-def _count_runs(lesson: Lesson) -> str:
-    """Return in how many runs a lesson was met, and how many still count, if fewer."""
-    seen = len(lesson.runs)
-    runs = "1 run" if seen == 1 else f"{seen} runs"
-    return runs if seen <= lesson.frequency else f"{runs} ({lesson.frequency} after ageing)"
 
 
 def _asked_facets(request: BriefRequest) -> dict[str, str]:
@@ -459,7 +454,11 @@ def _select_for_project(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
         names = names_of(reader, project)
-        habits = reader.get_cached(("habits", project), lambda: find_habits(reader, names), kinds=_HABITS_OF)
+        habits = reader.get_cached(
+            ("habits", project),
+            lambda: leave_silenced(reader, names, find_habits(reader, names)),
+            kinds=_HABITS_OF,
+        )
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names, request.provider)
@@ -473,7 +472,8 @@ def _select_for_project(
             chances = {**chances, **their_chances}
             tallies |= reader.tallies([lesson.id for lesson in theirs])
             if is_team and habits == NO_HABITS:
-                habits = find_habits(reader, names_of(reader, project))
+                theirs_of = names_of(reader, project)
+                habits = leave_silenced(reader, theirs_of, find_habits(reader, theirs_of))
         offered = _join_lessons(offered, [_mark_source(bank, global_bank, lesson) for lesson in theirs])
 
     if request.preset == BriefPreset.SUBAGENT:

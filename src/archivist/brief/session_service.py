@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest
+from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest, is_for
 from archivist.service import BankService
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ _SESSION = BriefRequest(form=BriefFormat.MARKDOWN, fence=True)
 _HITS = 30
 _PROMPT_CHARACTERS = 4_000
 _MAX_PROMPT_LESSONS = 3
+# The latest tasks of a project, whose common words tell no prompt from another.
+_TASKS = 100
 
 
 class SessionBriefs(BankService):
@@ -102,20 +104,30 @@ class SessionBriefs(BankService):
 
     @reads(Layer.LESSONS)
     def brief_subagent(
-        self, run: str, project: str, *, role: str = "", global_bank: Bank | None = None
+        self,
+        run: str,
+        project: str,
+        *,
+        role: str = "",
+        provider: str = "",
+        global_bank: Bank | None = None,
     ) -> RenderedBrief:
         """Brief a subagent before its first prompt, with about half as much as a session."""
         from archivist.brief.record_service import deliver
         from archivist.brief.service import select_lessons
 
-        request = _SESSION._replace(project=project, role=role, run=run, preset=BriefPreset.SUBAGENT)
+        request = _SESSION._replace(
+            project=project, role=role, provider=provider, run=run, preset=BriefPreset.SUBAGENT
+        )
         selection = select_lessons(self._bank, request, global_bank=global_bank)
         return deliver(
             self._bank, selection, request, global_bank=global_bank, is_session=True, has_core=bool(role)
         )
 
     @reads(Layer.LESSONS)
-    def brief_prompt(self, run: str, project: str, prompt: str) -> RenderedBrief | None:
+    def brief_prompt(
+        self, run: str, project: str, prompt: str, *, provider: str = ""
+    ) -> RenderedBrief | None:
         """Return the lessons about a prompt that the session was not given yet; None without any."""
         from archivist.brief.record_service import briefed_lessons, deliver, search_records
         from archivist.recall.keywords import keywords
@@ -128,15 +140,20 @@ class SessionBriefs(BankService):
             ids = list(search_records(reader, TextQuery(tuple(sorted(words))), "lesson", _HITS))
             if not ids:
                 return None
-            from archivist.brief.rank import match_prompt
+            from archivist.brief.rank import everyday_words, match_prompt
             from archivist.projects import names_of
+            from archivist.store.filters import one_of
 
             lessons = reader.records("lesson", ids).values()
             told = [lesson for lesson in lessons if lesson.status.is_live and not lesson.is_waiting]
             names = (*names_of(reader, project), "")
-            ours = [lesson for lesson in told if lesson.repo in names]
+            ours = [lesson for lesson in told if lesson.repo in names and is_for(lesson, provider)]
+            rows = reader.select_fields(
+                "episode", ("task",), one_of("project", names), order=("-finished",), limit=_TASKS
+            )
+            everyday = everyday_words([str(task)[:_PROMPT_CHARACTERS] for (task,) in rows])
             known, _ = briefed_lessons(reader, run)
-        matching = [lesson for lesson in match_prompt(words, ours) if lesson.id not in known]
+        matching = [lesson for lesson in match_prompt(words, ours, everyday) if lesson.id not in known]
         untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_withheld(untold) if untold else {}
         from archivist.brief.select import BriefedLesson, RenderedBrief
@@ -148,15 +165,16 @@ class SessionBriefs(BankService):
 
     @reads(Layer.LESSONS)
     def brief_failure(
-        self, run: str, project: str, error: str, *, tool: str = "", command: str = ""
+        self, run: str, project: str, error: str, *, tool: str = "", command: str = "", provider: str = ""
     ) -> RenderedBrief:
         """Show next to an error what earlier runs did about it, once a session or since it was compacted.
 
         Nothing is shown where the hold-out keeps a lesson about the error from the run: its remedy is in it.
         """
-        from archivist.brief.healing_service import heal
+        from archivist.brief.healing_service import HealRequest, heal
 
-        found = heal(self._bank, error, tool=tool, command=command, repo="", run=run, project=project)
+        asked = HealRequest(tool=tool, command=command, run=run, project=project, provider=provider)
+        found = heal(self._bank, error, asked)
         if not found.text:
             return found
         from zlib import crc32

@@ -66,12 +66,16 @@ def is_of_lesson(proposal: Proposal) -> bool:
 
 
 def follow_lesson(
-    proposal: Proposal, lessons: Mapping[str, Lesson], doubts: Mapping[str, str], now: datetime
+    proposal: Proposal,
+    lessons: Mapping[str, Lesson],
+    doubts: Mapping[str, str],
+    stale: Mapping[str, str],
+    now: datetime,
 ) -> Proposal:
     """Return a lesson's proposal as it stands: in the lesson's current words, or withdrawn with the reason.
 
-    It is withdrawn if no run is told the lesson, or if `doubts` says why its verdicts speak against it.
-    `lessons` are those of the bank that the proposal cites.
+    It is withdrawn if no run is told the lesson, if `doubts` says why its verdicts speak against it, or if
+    `stale` says what it names that is gone. `lessons` are those of the bank that the proposal cites.
     """
     if not is_of_lesson(proposal):
         return proposal
@@ -84,6 +88,10 @@ def follow_lesson(
         if lesson.superseded_by in lessons:
             reason += f" by {lessons[lesson.superseded_by].short_id}"
         return _withdraw(proposal, decided, reason)
+    if lesson.status is not Status.ACTIVE:
+        return _withdraw(proposal, now, f"{lesson.short_id} is {lesson.status} again")
+    if gone := stale.get(lesson.id):
+        return _withdraw(proposal, now, f"{lesson.short_id} is out of date: {gone}")
     if doubt := doubts.get(lesson.id):
         return _withdraw(proposal, now, f"{lesson.short_id} does not help as it stands: {doubt}")
     line, reason = rule_line(lesson), rule_reason(lesson)
@@ -187,8 +195,7 @@ def rule_line(lesson: Lesson) -> str:
 
 def rule_reason(lesson: Lesson) -> str:
     """Return why a lesson should become a rule."""
-    runs = "1 run" if lesson.frequency == 1 else f"{lesson.frequency} runs"
-    return f"{lesson.short_id} was met in {runs}: {lesson.summary}"[:MOST_REASON]
+    return f"{lesson.short_id} was met in {lesson.met_in}: {lesson.summary}"[:MOST_REASON]
 
 
 def with_line(text: str, line: str) -> str:

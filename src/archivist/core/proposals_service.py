@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from archivist.access.rights import Layer, Verb, decides, is_hidden_from, reads, writes
@@ -242,19 +243,23 @@ class Proposals(BankService):
 
     @writes(Layer.PROPOSALS)
     def propose_rules(self) -> Listed:
-        """Propose a rule for each failure with a remedy that enough runs met.
+        """Propose a rule for each failure with a remedy that enough runs met, unless what it names is gone.
 
         A lesson is proposed once, even if it was rejected, in the archivist's name; and none while ten rules
         are undecided.
         """
         self._close_due()
         with self._bank.reading() as reader:
-            if not self._rule_candidates(reader):
-                return []
+            wanted = self._rule_candidates(reader)
+        stale = self._bank.liveness.find_withheld(wanted) if wanted else {}
+        if len(stale) == len(wanted):
+            return []
         archivist = Proposals(self._bank.acting_as(ARCHIVIST))
         made = []
         with archivist._bank.transaction() as writer:
             for lesson in self._rule_candidates(writer):
+                if lesson.id in stale:
+                    continue
                 empty = Block(section=CoreSection.RULES, updated=self._bank.now())
                 line = policy.rule_line(lesson)
                 after = policy.with_line(core.text_of(blocks_of(writer).get(empty.id)), line)
@@ -354,10 +359,15 @@ class Proposals(BankService):
     def _close_due(self) -> None:
         """Write which open proposals expired, were withdrawn, or have new words of their lesson."""
         now, is_open = self._bank.now(), equals("status", ProposalStatus.OPEN)
+        with self._bank.reading() as reader:
+            open_rules = filter(policy.is_of_lesson, reader.select(Proposal, is_open))
+            cited = [name for each in open_rules for name in each.evidence]
+            lessons: dict[str, Lesson] = reader.records("lesson", cited) if cited else {}
+        stale = self._bank.liveness.find_withheld([*lessons.values()]) if lessons else {}
 
         def changes(reader: Reader) -> Listed:
             known = reader.select(Proposal, is_open)
-            pairs = zip(known, _as_of(reader, known, now), strict=True)
+            pairs = zip(known, _as_of(reader, known, now, stale), strict=True)
             # A reason counts runs: each run would write it again.
             return [new for old, new in pairs if (old.status, old.after) != (new.status, new.after)]
 
@@ -469,14 +479,22 @@ class Proposals(BankService):
         self._bank.refuse(Layer.PROPOSALS, Verb.DECIDE, what=what, hint=hint)
 
 
-def _as_of(reader: Reader, proposals: Sequence[Proposal], now: datetime) -> Listed:
-    """Return proposals as of a time: expired when that is past; a lesson's follow what became of it."""
+def _as_of(
+    reader: Reader,
+    proposals: Sequence[Proposal],
+    now: datetime,
+    stale: Mapping[str, str] = MappingProxyType({}),
+) -> Listed:
+    """Return proposals as of a time: expired when that is past; a lesson's follow what became of it.
+
+    `stale` says of lessons what they name that is gone.
+    """
     cited = [name for each in proposals if policy.is_of_lesson(each) for name in each.evidence]
     lessons: dict[str, Lesson] = reader.records("lesson", cited) if cited else {}
     by = [lesson.superseded_by for lesson in lessons.values() if lesson.superseded_by]
     doubts = find_doubts(reader, lessons.values())
     lessons = {**(reader.records("lesson", by) if by else {}), **lessons}
-    settled = (policy.follow_lesson(each, lessons, doubts, now) for each in proposals)
+    settled = (policy.follow_lesson(each, lessons, doubts, stale, now) for each in proposals)
     return [policy.expire_if_due(each, now) for each in settled]
 
 

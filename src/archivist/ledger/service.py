@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from archivist.access.rights import DENIAL, Layer, Verb, is_hidden_from, may_see
 from archivist.errors import BankDamagedError, NotFoundError, NothingToUndoError
 from archivist.ledger.lookup import find_by_beginning, find_by_name, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, may_release
-from archivist.records import Artifact, Document, Fact, Lesson
+from archivist.records import ActorKind, Artifact, Document, Fact, Lesson, Status
 from archivist.records.kinds import kind_of, types_by_kind
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import CoreSection
@@ -141,8 +141,10 @@ class Ledger(BankService):
         return ""
 
     @writes(Layer.BANK)
-    def undo(self, name: str) -> Any:
+    def undo(self, name: str, *, entry: int | None = None) -> Any:
         """Undo the last change of a record; None when that change created it, so that it is gone.
+
+        What runs taught a lesson is no change of anybody: only the number of its `entry` takes that back.
 
         A fact goes by `category/key`, an artifact by its path, and a document by its source with all chunks
         that changed together; also after they were removed.
@@ -153,7 +155,7 @@ class Ledger(BankService):
                 record = find_by_beginning(writer, name)
             record_id = name if record is None else str(record.id)
             if record_id != name or writer.changes(record_id=record_id, limit=1):
-                return self._undo_record(writer, name, record_id)
+                return self._undo_record(writer, name, record_id, entry)
             for changed_id in _last_changed_ids(writer, name) or [record_id]:
                 self._undo_record(writer, name, changed_id)
             labelled: list[Any] = [find_by_name(writer, name)]
@@ -173,7 +175,7 @@ class Ledger(BankService):
         remedy = choose_remedy([*damage, *(Damage("ledger", problem) for problem in checked.problems)])
         return checked._replace(problems=(*map(str, damage), *checked.problems), remedy=remedy)
 
-    def _undo_record(self, writer: Writer, name: str, record_id: str) -> Any:
+    def _undo_record(self, writer: Writer, name: str, record_id: str, entry: int | None = None) -> Any:
         types = types_by_kind()
         changes = [change for change in writer.changes(record_id=record_id) if change.entry.kind in types]
         free = [
@@ -186,21 +188,46 @@ class Ledger(BankService):
         ]
         if changes and not free:
             self._bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_PROTECTED_HINT)
-        target = undo_target(free)
+        is_other = _is_learnt if entry is None else lambda change, _: change.entry.seq != entry
+        target = undo_target(free, is_skipped=is_other)
         if target is None or (target[1] is not None and target[1].is_erased):
-            raise NothingToUndoError(name)
+            raise NothingToUndoError(name, is_learnt=target is None and undo_target(free) is not None)
         undone, before = target
         record_type = types[undone.entry.kind]
         verb = f"undo {undone.entry.seq}"
         if before is None or before.after is None:
             writer.remove(record_type, record_id, verb)
             return None
-        record: Any = from_plain(record_type, before.after)
+        of_kind = (change for change in changes if change.entry.kind == undone.entry.kind)
+        later = [change.after for change in of_kind if change.entry.seq > undone.entry.seq]
+        record: Any = from_plain(record_type, _without_change(undone.after, before.after, later))
         present = writer.get(Lesson, record_id) if isinstance(record, Lesson) else None
         if present is not None and record.status.is_live and not may_release(self._bank.actor, present):
             self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=present.short_id, hint=APPROVAL_HINT)
         writer.put(record, verb)
         return record
+
+
+def _is_learnt(change: LedgerChange, before: LedgerChange | None) -> bool:
+    """Say whether runs taught a change of a lesson, and did not retire it."""
+    if change.entry.kind != "lesson" or change.entry.actor.kind is not ActorKind.ARCHIVIST:
+        return False
+    statuses = [Status(str(each.after["status"])) for each in (before, change) if each and each.after]
+    return not (statuses[-1:] and statuses[-1].is_retired and not statuses[0].is_retired)
+
+
+def _without_change(
+    after: Mapping[str, Any] | None, before: Mapping[str, Any], later: Sequence[Mapping[str, Any] | None]
+) -> Mapping[str, Any]:
+    """Return a record without one change of it; what later changes brought stays."""
+    if not later or not later[-1] or after is None:
+        return before
+    latest = dict(later[-1])
+    for field in {*before, *after}:
+        if before.get(field) != after.get(field):
+            latest.pop(field, None)
+            latest |= {field: before[field]} if field in before else {}
+    return latest
 
 
 def _last_changed_ids(reader: Reader, name: str) -> list[str]:

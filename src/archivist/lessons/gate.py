@@ -329,6 +329,7 @@ def meet_mined(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesso
         rule=candidate.rule or seen.rule,
         detail=candidate.detail or seen.detail,
         remedies=candidate.remedies or seen.remedies,
+        provider=candidate.provider,
         importance=max(seen.importance, candidate.importance),
         tags=merge_sets(seen.tags, candidate.tags) if set(candidate.tags) - set(seen.tags) else seen.tags,
     )

@@ -62,6 +62,7 @@ from archivist.lessons.standing import (
     superseded_ids,
     unite_twins,
     with_status,
+    without_old_words,
 )
 from archivist.lessons.support import choose_calls
 from archivist.projects import RunNumbers, claim_name, names_of
@@ -550,7 +551,7 @@ class Lessons(BankService):
             if "role" in values and lesson.is_learnt_hint:
                 # A learnt role says who finds it, a stated one whom it is for.
                 values.setdefault("type", LessonType.PATTERN)
-            changed = replace(lesson, **values)
+            changed = replace(lesson, **without_old_words(writer, lesson, values))
             if changed == lesson:
                 return lesson
             self._require_change(lesson, changed)
@@ -596,8 +597,9 @@ class Lessons(BankService):
             if self._bank.actor.kind is not ActorKind.HUMAN:
                 self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
             if lesson.status.is_retired:
-                undo = f"archivist undo {lesson.short_id}"
-                raise StateError(f"lesson {name!r} is {lesson.status}", hint=undo)
+                raise StateError(
+                    f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}"
+                )
             if lesson.confirmed:
                 return lesson
             if version and version != lesson_version(lesson):

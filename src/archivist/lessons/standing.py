@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from archivist.clock import to_text
 from archivist.errors import NotFoundError, RecordError
@@ -46,6 +46,8 @@ _APART = {
 _WORDED = tuple(name for name in field_names(Lesson) if name not in {*_APART, "edited"})
 # The ledger's verbs by which a person decides about a lesson: the words, or that it is retired.
 _DECISIONS = frozenset(("add", "edit", "approve", "merge", "undo", "forget", "archive"))
+# Those by which somebody words a lesson.
+_TYPED = frozenset(("add", "edit", "merge", "suggest"))
 # What a twin adds to the lesson that supersedes it.
 _COUNTED = (
     "tags", "evidence", "runs", "faded", "last_seen_run", "last_seen", "prior_uses", "prior_last_used",
@@ -66,8 +68,9 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         lesson = reader.get(Lesson, complete_id(reader, "lesson", name))
     if lesson is None:
-        hint = f"did you mean m-{int(name):03d}?" if name.isdecimal() and len(name) < 7 else ""
-        raise NotFoundError("lesson", name, hint=hint)
+        number = name.lower().removeprefix("m-")
+        is_near = number.isascii() and number.isdecimal() and len(number) < 7
+        raise NotFoundError("lesson", name, hint=f"did you mean m-{int(number):03d}?" if is_near else "")
     return lesson
 
 
@@ -257,6 +260,24 @@ def is_said_here(reader: Reader, lesson: Lesson) -> bool:
             return True
         before = after
     return False
+
+
+def without_old_words(reader: Reader, lesson: Lesson, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return changes that, with a new summary, clear the remedies it does not name and a rule nobody typed.
+
+    They say what the old words said, and would stand below the new ones.
+    """
+    summary = changes.get("summary", lesson.summary)
+    if summary == lesson.summary:
+        return changes
+    before, is_typed = "", False
+    for change in reader.changes(record_id=lesson.id) if lesson.rule else ():
+        rule = str((change.after or {}).get("rule", ""))
+        if rule == lesson.rule != before:
+            is_typed = change.entry.verb.split()[0] in _TYPED
+        before = rule
+    remedies = tuple(remedy for remedy in lesson.remedies if remedy in summary)
+    return {"remedies": remedies, **({} if is_typed else {"rule": ""}), **changes}
 
 
 def counted_elsewhere(ours: Lesson, theirs: Lesson) -> Lesson:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from archivist.cold_start import lazy_pattern
+from archivist.reading.calls import event_failure
 from archivist.reading.wording import without_paths
 from archivist.recall.keywords import STOP_WORDS
 from archivist.records import Event, EventKind, Lesson
@@ -228,6 +229,11 @@ def is_shown(name: str, texts: Iterable[str]) -> bool:
     )
 
 
+# How runners say that what they ran has failed, whatever their own status.
+_EXITED = lazy_pattern(r"\bexit(?:ed)?(?: with)?(?: code| status):? [1-9]\d{0,2}\b")
+_OUTPUT_END = 16_000
+
+
 def remedy_words(remedy: str) -> set[str]:
     """Return the words that a call has which carried a command out, without those that stand for any."""
     return {
@@ -284,8 +290,9 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     shown = [
         event
         for event in calls
-        # Behind a pipe a call that failed ends well.
-        if not (event.is_error or event.exit_code)
+        # Behind a pipe a call that failed ends well, but for what it printed.
+        if not (event.is_error or event.exit_code or _EXITED.search(event.output[-_OUTPUT_END:]))
+        and event_failure(event) is None
         and not (lesson.detail and lesson.detail in event.output)
         and (
             any(_carries_out(event, remedy) for remedy in lesson.remedies)

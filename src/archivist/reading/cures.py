@@ -67,7 +67,7 @@ from archivist.reading.wording import (
     tells_paths_truly,
 )
 from archivist.reading.works import is_passing_flag
-from archivist.records.run_words import OUTSIDE_SANDBOX, REDACTED
+from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX, REDACTED
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40
@@ -84,7 +84,6 @@ _CHECK = lazy_pattern(
 _INSTALLED = lazy_pattern(r"site-packages/([\w-]+)")
 _LOCKED = "index locked"
 _NUMBER = lazy_pattern(r"(?<![\w.])\d{2,}(?![\w.])")
-OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
 
 
 def find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -356,6 +355,10 @@ def _runs_same_tests(act: ToolCall, step: Step, failed: ToolCall) -> bool:
     return is_same and len(step.arguments) <= len(targets) + 1 and not is_evasion(step, failed.main)
 
 
+# What only a check that ran can find.
+_FOUND_IN_CODE = frozenset((K.TEST_FAILURE, K.BUILD, K.SYNTAX, K.TYPE_ERROR, K.ATTRIBUTE, K.VALUE))
+
+
 def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
     """Return what was done about a failure without success: it failed itself, or the failure came again."""
     failed = acts[at]
@@ -366,6 +369,10 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
             continue
         if fails_alike(act, failed):
             in_vain, pending = in_vain + pending, []
+        elif act.failure and act.failure.kind in _FOUND_IN_CODE:
+            # A check that finds something in the code did its work.
+            if _has_same_purpose(act, failed):
+                break
         elif act.has_failed:
             in_vain.append(act)
         elif _has_same_purpose(act, failed):

@@ -519,7 +519,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("jest: test failed", "FAIL ", r"^ ?FAIL +(?P<subject>\S+\.\w+)", TOOL - 1),
         rule("jest: test failed", "Tests: |Test Suites: |Test Files ",
              r"^ *(?:Tests|Test Suites|Test Files):? +(?:[^\n]*, )?[1-9]\d* failed", SUMMARY),
-        rule("mocha: test failed", " 1) ", r"^ {1,8}1\) (?P<text>\S.{1,200} \S.{1,200}):$", TOOL, sure=False),
+        rule("mocha: test failed", "1) ", r"^ {0,8}1\) (?P<text>\S.{1,200} \S.{1,200}):$", TOOL, sure=False),
         rule("mocha: test failed", "failing", r"^\s*[1-9]\d* failing\b", SUMMARY),
         rule("bun: test failed", "(fail)", r"^\(fail\) (?P<text>.*?)(?: \[[\d.]+ms\])?$", TOOL),
         rule("cargo: test failed", "' panicked at|... FAILED",

@@ -18,7 +18,6 @@ from archivist.reading.checker_rules import find_broken_rules
 from archivist.reading.commands import is_help, is_preparation, is_probe, own_scripts, step_purpose
 from archivist.reading.cures import (
     HORIZON,
-    OUTSIDE_ADVICE,
     failed_remedies,
     find_cure,
     guess_cure,
@@ -26,6 +25,7 @@ from archivist.reading.cures import (
 )
 from archivist.reading.elsewhere import scratch_folder, without_elsewhere
 from archivist.reading.failures import Failure
+from archivist.reading.filing import FINDINGS, failing_check, scratch_folder
 from archivist.reading.help_texts import find_accepted_words
 from archivist.reading.history import AttemptCounts
 from archivist.reading.making import mends_style
@@ -56,14 +56,12 @@ from archivist.reading.works import (
     count_commands,
 )
 from archivist.records import Episode, EpisodeKind, Event, EventKind
-from archivist.records.run_words import OUTSIDE_SANDBOX
+from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 
 # Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
 CODE_KINDS = frozenset(
     (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
 )
-# Failures in which a check found something.
-_FINDINGS = (CODE_KINDS | {K.IMPORT_ERROR, K.MISSING_MODULE}) - {K.CRASH}
 # Failures that may name a module of the project's own.
 _NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
 # What a program says that does not know how it is asked for help.
@@ -345,9 +343,9 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
     found: list[ObservedFailure] = []
     for act in calls:
         failure = act.failure
-        if failure is None or failure.kind not in _FINDINGS:
+        if failure is None or failure.kind not in FINDINGS:
             continue
-        if not (step := _failing_check(act, failure)):
+        if not (step := failing_check(act.steps, failure)):
             continue
         if folder := scratch_folder(failure):
             left = failure._replace(kind=K.LEFTOVER, subject=folder)
@@ -394,16 +392,6 @@ def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterato
         if cure := _keep_first(act, guess_cure(calls, act.at), ends):
             in_vain = failed_remedies(calls, act.at)
             yield ObservedFailure(act=act, failure=act.failure, key="", cure=cure, in_vain=in_vain)
-
-
-def _failing_check(act: ToolCall, failure: Failure) -> Step | None:
-    """Return the step of a call that checks the project and failed, if the call tells."""
-    checks = [step for step in act.steps if command_purpose(step) not in ("", "run")]
-    named = [step for step in checks if step_purpose(step).lower() == failure.signature.program]
-    if found := named or checks:
-        return found[-1]
-    # A commit that git itself does not refuse is refused by a hook that runs the project's checks.
-    return act.main if act.purpose == "git commit" else None
 
 
 def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:

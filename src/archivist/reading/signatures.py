@@ -81,7 +81,7 @@ _WORDS = 16
 _ANSI = lazy_pattern(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 # The left side of a frame around a message.
 # A test that mocha lists: its suite, and on the next line its title.
-_LISTED_TEST = lazy_pattern(r"^( {1,8}\d{1,3}\) \S.{0,200})\n {2,24}(\S.{0,200}):$", re.MULTILINE)
+_LISTED_TEST = lazy_pattern(r"^( {0,8}\d{1,3}\) \S.{0,200})\n {0,24}(\S.{0,200}):$", re.MULTILINE)
 _BORDER = lazy_pattern(r"^[│╷╵] ?", re.MULTILINE)
 _WRAPPING = lazy_pattern(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
 
@@ -344,7 +344,7 @@ def clean_output(output: str) -> str:
         output = output.replace("\r\n", "\n").replace("\r", "\n")
     if "│" in output:
         output = _BORDER.sub("", output)
-    if " failing" in output:
+    if ":\n" in output and "1) " in output:
         output = _LISTED_TEST.sub(r"\1 \2:", output)
     return _WRAPPING.sub("", output) if "</" in output else output
 

@@ -10,7 +10,7 @@ from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.record import Record
 from archivist.records.words import Category, LessonType, Provenance, Scope, Severity, Source, Status
 
-SHORT_ID = lazy_pattern(r"m-(\d{1,12})")
+SHORT_ID = lazy_pattern(r"m-(\d{3}|[1-9]\d{3,11})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
 LONGEST_CHARACTERS = 2_000
 
@@ -130,6 +130,13 @@ class Lesson(Record):
     def shown_frequency(self) -> int:
         """Return the count that lists and files show: what a file claims is not lowered by being met here."""
         return max(self.frequency, self.claimed_frequency)
+
+    @property
+    def met_in(self) -> str:
+        """Return in how many runs it was met, in words, and how many of them still count, if fewer."""
+        seen = len(self.runs)
+        runs = "1 run" if seen == 1 else f"{seen} runs"
+        return runs if seen <= self.frequency else f"{runs} ({self.frequency} after ageing)"
 
     @property
     def is_waiting(self) -> bool:

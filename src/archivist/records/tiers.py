@@ -10,7 +10,7 @@ from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.tier_words import CoreSection, DocumentType, EntryType, ProposalStatus
 
-PROPOSAL_ID = re.compile(r"p-(\d{1,12})")
+PROPOSAL_ID = re.compile(r"p-(\d{3}|[1-9]\d{3,11})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ and the missing payload is visible.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -274,11 +274,16 @@ def _matches_entry(reader: "Reader", record: Any, seq: int) -> bool:
     return False
 
 
-def undo_target(changes: list[LedgerChange]) -> tuple[LedgerChange, LedgerChange | None] | None:
+def undo_target(
+    changes: Sequence[LedgerChange],
+    *,
+    is_skipped: Callable[[LedgerChange, LedgerChange | None], bool] | None = None,
+) -> tuple[LedgerChange, LedgerChange | None] | None:
     """Find what undoing takes back: the last change not yet undone, and the state before it.
 
     `changes` are one record's, oldest first. An undo names in its verb the entry that it took back
-    (`undo 17`), so that undoing again goes one step further back.
+    (`undo 17`), so that undoing again goes one step further back. `is_skipped` says of a change, and of the
+    one before it, that it is not taken back.
     """
     undone = {int(entry.verb.split()[1]) for entry, *_ in changes if entry.verb.startswith("undo ")}
     standing = [
@@ -286,6 +291,5 @@ def undo_target(changes: list[LedgerChange]) -> tuple[LedgerChange, LedgerChange
         for change in changes
         if not change.entry.verb.startswith("undo ") and change.entry.seq not in undone
     ]
-    if not standing:
-        return None
-    return standing[-1], (standing[-2] if len(standing) > 1 else None)
+    steps = list(zip(standing, [None, *standing], strict=False))
+    return next((step for step in reversed(steps) if is_skipped is None or not is_skipped(*step)), None)

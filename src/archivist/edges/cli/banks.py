@@ -6,7 +6,7 @@ import os
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,7 +35,7 @@ from archivist.edges.cli.output import (
     wrap_text,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import approval_notes, pluralize
+from archivist.edges.cli.wording import apart_notes, approval_notes, pluralize
 from archivist.edges.views import ledger_view
 from archivist.errors import (
     ArchivistError,
@@ -49,12 +49,19 @@ from archivist.files import locks
 from archivist.files.git import keep_out_of_git
 from archivist.files.open import list_files
 from archivist.files.worktrees import shared_place
-from archivist.records import Actor, ActorKind
+from archivist.records import Actor, ActorKind, Status
 from archivist.text import on_one_line, shorten_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
 
+if TYPE_CHECKING:
+    from archivist.records import Lesson
+
 # The words of the two documents: snake_case, and camelCase.
 _SHAPE = click.Choice(["cross-run", "reflective"])
+# What undoing says of a lesson.
+_UNDONE_FIELDS = (
+    "summary", "rule", "detail", "remedies", "status", "frequency", "importance", "scope", "repo", "tags",
+)  # fmt: skip
 # More short ids than a line has room for.
 _NAMED_LESSONS = 8
 # The longest name of a check is that of a client: claude-code.
@@ -162,10 +169,17 @@ def _finish_init(file: Path, actor: Actor) -> bool:
 def status(bank: Bank, is_all: bool) -> Answer:
     """Print how many records of each kind there are."""
     from archivist.edges.install.changes import SetupRecord
+    from archivist.recall.query import Query
 
     held = bank.doctor.status()
     named = {name: _STATUS_WORDS.get(name, name.replace("_", " ")) for name in held}
     rows = [(named[name], count) for name, count in held.items() if count or is_all]
+    apart = apart_notes(bank, "") if held["active_lessons"] else []
+    if apart:
+        # `lessons list` names those of this repository and of none.
+        own = len(bank.lessons.page(Query(statuses=(Status.ACTIVE,))))
+        active = f"active lessons of all repositories ({own} of this one)"
+        rows = [(active if name == "active lessons" else name, count) for name, count in rows]
     notes = approval_notes(held["quarantined_lessons"])
     if last := bank.erasure.last_pruned():
         notes.append(f"pruned {str(last['time'])[:10]}: {last['runs']} runs, {last['artifacts']} artifacts")
@@ -192,19 +206,49 @@ def status(bank: Bank, is_all: bool) -> Answer:
 
 @options.command()
 @click.argument("name", metavar="ID", required=False)
+@click.option(
+    "--entry", metavar="SEQ", type=click.IntRange(1), help="This change, as lessons history numbers it."
+)
 @options.is_global
-def undo(session: Session, name: str | None, is_global: bool) -> Answer:
+def undo(session: Session, name: str | None, entry: int | None, is_global: bool) -> Answer:
     """Undo the last change of the record ID (m-001, or the id of any record). Repeat to go further back.
+
+    Of a lesson it is the last change that somebody made; what runs taught is taken back by --entry only.
 
     A removed record is also found by its name: category/key of a fact, path of an artifact, source of a text.
     """
     if name is None:
         raise click.UsageError("name the record whose last change is undone\nhint: archivist undo m-001")
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
-        restored = bank.ledger.undo(bare)
+        with bank.transaction():
+            known = _find_lesson(bank, bare)
+            restored = bank.ledger.undo(bare, entry=entry)
         last = bank.ledger.history(restored.id)[-1] if restored else None
     view = {"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"}
-    return Answer(view, f"{name}: undone" if restored else f"{name}: undone, it no longer exists")
+    if restored is None:
+        return Answer(view, f"{name}: undone, it no longer exists")
+    said = _describe_undone(known, restored) if known is not None else ""
+    return Answer(view, f"{name}: undone{said}")
+
+
+def _find_lesson(bank: Bank, name: str) -> Lesson | None:
+    from archivist.errors import NotFoundError
+
+    try:
+        return bank.lessons.get(name)
+    except NotFoundError:
+        return None
+
+
+def _describe_undone(before: Lesson, after: Lesson) -> str:
+    """Return what undoing changed in a lesson: its words first, else its other fields."""
+    changed = []
+    for field in _UNDONE_FIELDS:
+        old, new = (getattr(lesson, field) for lesson in (before, after))
+        if old != new:
+            told = (", ".join(value) if isinstance(value, tuple) else value for value in (old, new))
+            changed.append(f"  {field}: {' → '.join(f'“{value}”' if value else 'none' for value in told)}")
+    return "\n".join(["", *changed])
 
 
 @options.bank_command(has_global=True)

@@ -92,7 +92,7 @@ def brief(
             note(f"nothing to tell: {_NO_SUCH_BANK.format(named) if named else _NO_BANK}")
             return
         if error is not None:
-            asked = {name: fields[name] for name in ("tool", "repo", "run")}
+            asked = {name: fields[name] for name in ("tool", "repo", "run", "provider")}
             found = lead.briefs.heal(error_text, command=command, fence=bool(fields["fence"]), **asked)
             print_brief(lead, found, as_json)
             if not found.text:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Fields of a lesson that `lessons show` prints, in this order, where they are not empty.
 _LESSON_FIELDS = (
     "status", "quarantined_for", "provenance", "brought_by", "waits_for", "type", "domain", "role", "repo",
-    "task", "provider", "tool", "stale", "importance", "frequency", "runs_since_last_seen", "helpful",
+    "task", "provider", "tool", "stale", "importance", "met_in", "runs_since_last_seen", "helpful",
     "ineffective", "ignored", "superseded_by", "created", "updated",
 )  # fmt: skip
 # Remedy and situation of most lessons fit into so many lines of 60 characters.
@@ -185,6 +185,7 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
         view = {
             **views.lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
+            "met_in": lesson.met_in,
         }
         calls = bank.lessons.cited_calls(lesson)
     # Its words first, the calls that show it, then what is known of it.
@@ -356,12 +357,20 @@ def claim(bank: Bank, /, repo: str) -> Answer:
 def forget(session: Session, names: tuple[str, ...], replaced_by: str | None, is_global: bool) -> Answer:
     """Move lessons to the archive, whatever their frequency. If one ID is unknown, none is moved.
 
-    With --replaced-by they are superseded by that lesson instead.
+    With --replaced-by they are superseded by that lesson instead. A command that a brief names under
+    "Commands here" or "Failed here lately" is an ID, too: it is told no more.
     """
     every = [*names, replaced_by] if replaced_by else names
     with session.bank_of(*every, is_global=is_global) as (bank, bare), bank.transaction():
         by = bare.pop() if replaced_by else ""
-        known = bank.lessons.get_many(bare)
+        try:
+            known = bank.lessons.get_many(bare)
+        except NotFoundError:
+            if by or bare[1:] or not bank.commands.tells(bare[0]):
+                raise
+            kept = bank.commands.silence(bare[0])
+            undo = f"to undo: archivist undo {kept.short_id}"
+            return Answer({"lessons": views.lesson_views(bank, [kept])}, f"told no more: {bare[0]}; {undo}")
         gone = [bank.lessons.archive(name, by) if by else bank.forget(name) for name in bare]
         return _status_answer(bank, "superseded" if by else "archived", known, gone, global_mark_of(names[0]))
 
@@ -387,19 +396,20 @@ def history(session: Session, name: str, is_global: bool) -> Answer:
 
 
 _LEGEND = (
-    "Helped: the run needed it and followed it, and its failure did not occur, or not again; Did not help: it"
-    " did, whether or not the run followed it; Ignored: needed, not followed, and no failure; Not needed: the"
-    " run had no occasion; Not known: nobody can tell; Helped share: of the runs in which it helped or did"
-    " not, with its 95 % interval; Not found/found again: helpful, ineffective by the rule of the cross-run"
-    " document, and their ratio."
+    "Told: runs that were given the lesson. Of these, Helped: followed it, and its failure did not come, or"
+    " not again; Did not help: met its failure all the same; Ignored: did not follow it, and did not fail;"
+    " Not needed: did nothing that it is about; Not known: the log does not tell. Helped share: of the runs"
+    " that it helped or did not help, with its 95 % interval. Not found/found again: runs in which reviewers"
+    " did not report its finding again, or did, and their ratio."
 )
 _LEGEND_HELD_OUT = (
-    " Withheld: runs that needed it and from which it was randomly withheld; Prevents: fewer failures a run"
-    " when given, with the 95 % interval; More runs: how many until an effect shows with even odds."
+    " Withheld: runs that needed the lesson and, chosen at random, were not given it; Prevents: how much less"
+    " often runs failed that were given it, with the 95 % interval; More runs: so many are needed to see an"
+    " effect with a chance of one half."
 )
 _LEGEND_CHECK = (
-    "Effect: helped, when the run needed and followed it and its failure did not occur. Not found again: the"
-    " rule of the cross-run document, helpful when no finding repeats it, needed or not."
+    "Effect: helped means that the run needed the lesson and followed it, and its failure did not come. Not"
+    " found again: helpful means that no reviewer reported its finding again, needed or not."
 )
 
 audit = CommandGroup("audit", help="Judge whether briefed lessons helped.")

@@ -122,7 +122,8 @@ def _show_hits(bank: Bank, found: RecallResult, repo: str, explain: bool) -> Ans
     notes = [] if found.hits else ["nothing found"]
     notes += apart_notes(bank, repo)
     if found.hits and explain:
-        notes.append(f"words: {', '.join(found.words) or 'none'} · vectors: {found.embedder or 'none'}")
+        words, vectors = ", ".join(found.words) or "none", found.embedder or "none"
+        notes.append(f"words: {words} (searched for) · vectors: {vectors} (compare the meaning)")
     if found.problem:
         notes.append(f"archivist: by words alone: {found.problem}")
     if found.unembedded:

@@ -409,7 +409,10 @@ def _tell_lessons(
         tell(f"          {line}")
     if held["open_proposals"]:
         proposals = pluralize(held["open_proposals"], "proposal")
-        tell(f"          {proposals} for core memory to decide on: archivist proposals list")
+        tell(
+            f"          {proposals} of a rule that every session would be told: archivist proposals list,"
+            " then accept or reject; until you do, nothing changes"
+        )
 
 
 def _choose_clients(

@@ -276,17 +276,22 @@ def _brief_from_banks(
             else:
                 project = projects.project_at(reader, folder, bank.root)
         brief: RenderedBrief | None
+        provider = dialect.harness or dialect.name
         if moment == hook_events.PROMPT:
-            brief = bank.sessions.brief_prompt(run, project, payload.prompt)
+            brief = bank.sessions.brief_prompt(run, project, payload.prompt, provider=provider)
         elif moment == hook_events.TOOL_FAILURE:
             tool, command = "Bash" if payload.command else payload.tool, payload.command
-            brief = bank.sessions.brief_failure(run, project, payload.error, tool=tool, command=command)
+            brief = bank.sessions.brief_failure(
+                run, project, payload.error, tool=tool, command=command, provider=provider
+            )
         elif moment == hook_events.SUBAGENT_START:
-            brief = bank.sessions.brief_subagent(run, project, role=payload.role, global_bank=global_bank)
+            brief = bank.sessions.brief_subagent(
+                run, project, role=payload.role, provider=provider, global_bank=global_bank
+            )
         else:
             # The session is the agent that its environment names, else the client.
             kind, name, *_ = f"{os.environ.get('ARCHIVIST_ACTOR', '')}::".split(":")
-            provider, told = dialect.harness or dialect.name, ""
+            told = ""
             agent = name[:MAX_NAME] if kind == "agent" and name else provider
             try:
                 told = _brief_from_team(config, bank, run, project, provider) if config.server.url else ""

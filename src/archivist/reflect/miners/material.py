@@ -54,6 +54,7 @@ from archivist.reading.wording import (
     tags,
 )
 from archivist.records import Category, Scope
+from archivist.records.run_words import OUTSIDE_ADVICE
 
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
@@ -613,6 +614,9 @@ def make_candidate(
     projects = material.past.projects_with(family) | {material.project}
     is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS
     signature, risk = case.first.failure.signature, suspicion(case.line, "")
+    best = case.best_remedy()
+    # Another client has no such mode to ask for.
+    is_of_client = best is not None and best.text == OUTSIDE_ADVICE
     return Candidate(
         key=case.key,
         summary=clip_words(summary),
@@ -624,6 +628,7 @@ def make_candidate(
         # What a client's own tool refuses, it refuses in every repository.
         scope=Scope.TOOL if is_common or is_host_tool(signature.program) else Scope.REPO,
         repo=material.project,
+        provider=material.reading.episode.provider if is_of_client else "",
         tool=signature.program,
         tags=tags(*words, signature.program, signature.error),
         importance=importance(case, has_remedy=bool(remedies) or is_answer),
