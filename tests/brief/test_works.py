@@ -316,8 +316,58 @@ def test_what_ten_failing_runs_did_not_meet_is_not_told_to_fail(bank: Bank) -> N
 def test_refused_edits_of_a_client_that_is_no_longer_used_are_not_told() -> None:
     entry = {"name": "Edit", "kind": "edit_not_applied", "class": "old text not found"}
     runs = [FailingRun([{"shop|edit": entry}], "claude-code")] * 2
-    assert [call.call for call in select_failing(runs, 9)] == ["Edit"]
-    assert select_failing([FailingRun([{}], "codex"), *runs], 9) == ()
+    assert [call.call for call in select_failing(runs, 6)] == ["Edit"]
+    assert select_failing([FailingRun([{}], "codex"), *runs], 6) == ()
+
+
+def _refusals(*files: str, slips: Sequence[str] = (), error: str = "old text not found") -> list[FailingRun]:
+    """Return runs in each of which the edit of a file was refused."""
+    entry = {"name": "Edit", "kind": "edit_not_applied", "class": error, "subjects": slips}
+    return [FailingRun([{"shop|edit": {**entry, "places": [file]}}]) for file in files]
+
+
+@pytest.mark.req("N1")
+def test_refused_edits_are_told_with_their_cause_or_where_a_third_of_the_runs_meet_them() -> None:
+    # Each in another file: the tool says itself what to do.
+    apart = _refusals("src/a.py", "src/b.py", "docs/c.md", "web/d.ts")
+    assert select_failing(apart, 13) == ()
+    (plain,) = select_failing(apart, 12)
+    assert (plain.error, plain.advice) == ("old text not found", "read the lines again right before")
+    # Most in files of one name, which others change too.
+    plans = ("plans/cart/todo.md", "plans/tax/todo.md", "plans/mail/todo.md", "src/a.py")
+    (found,) = select_failing(_refusals(*plans, error="changed since read"), 20)
+    assert (found.error, found.advice) == (
+        "changed since read, mostly in `todo.md`",
+        "read the file again right before",
+    )
+    (patched,) = select_failing(_refusals("src/a.py", "src/b.py", slips=["several files"]), 20)
+    assert patched.error == "several files in one patch"
+    assert patched.advice == "a hunk that misses drops all of it: patch one file a call"
+
+
+@pytest.mark.req("N1")
+def test_a_patch_that_was_refused_is_noted_with_how_it_was_made() -> None:
+    def subjects(*files: str) -> Sequence[str]:
+        parts = "\n".join(f"*** Update File: {file}\n@@\n-old\n+new" for file in files)
+        patch = f"*** Begin Patch\n{parts}\n*** End Patch"
+        refused = Event(run="run-1", seq=1, kind=EventKind.EDIT, tool="apply_patch", text=patch, is_error=True,
+                        target=files[0], output="Failed to find expected lines in a.py",
+                        extra={"patch": patch})  # fmt: skip
+        run = read_run(Episode(id="run-1", project="shop"), (refused,), suspicion=lambda *_: "")
+        (entry,) = run.digest["failures"].values()
+        return list(entry["subjects"])
+
+    assert subjects("a.py", "b.py") == ["several files"]
+    assert subjects("a.py") == []
+
+
+@pytest.mark.req("N1", "N2")
+def test_what_a_few_of_many_runs_failed_in_is_not_told() -> None:
+    entry = {"name": "git push", "kind": "permission", "class": "authentication"}
+    refused = [FailingRun([{"shop|push": entry}])] * 3
+    assert [call.met for call in select_failing(refused, 30)] == [3]
+    assert select_failing(refused, 48) == ()
+    assert select_failing(_refusals(*["plans/todo.md"] * 3), 48) == ()
 
 
 @pytest.mark.req("N1")

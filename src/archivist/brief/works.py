@@ -49,8 +49,12 @@ _FAILING_RUNS = 10
 _LEAST_FAILING = 2
 _MOST_FAILING = 4
 _LONGEST_FAILING = 300
-# Every agent meets refused edits: they are told with what avoids them.
+# A line costs every run its tokens: what fewer of the runs meet does not pay.
+_FAILING_SHARE = 0.1
+# Every agent meets refused edits, and the tool says itself what to do. They are told with their cause in this
+# project, or where so many runs meet them that the plain line pays.
 _EDITS = "edit_not_applied"
+_PLAIN_SHARE = 1 / 3
 _ABOUT_WORDS = frozenset(("usage", "missing_file", "missing_module", "missing_command", "import_error"))
 _EDIT_ADVICE = {
     "not read yet": "read the file first",
@@ -60,8 +64,12 @@ _EDIT_ADVICE = {
 _EXACT_LINES = "read the lines again right before"
 # What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
 _SLIPS = {
-    "tabs": ("wrong number of tabs", "`sed -n 1,9l <file>` shows them"),
+    "tabs": ("wrong number of tabs", "`sed -n l <file>` shows them as `\\t`"),
     "spaces": ("wrong indentation", "copy the spaces that begin each line"),
+    "several files": (
+        "several files in one patch",
+        "a hunk that misses drops all of it: patch one file a call",
+    ),
 }
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
@@ -337,17 +345,31 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
         # Each client has edit tools of its own: those of another than the latest run's are not told.
         is_of_other = is_edit and runs[0].provider not in {runs[run].provider for run in of_runs}
         is_over = sum(_tag_of(name) in well for well in runs[min(of_runs)].well_since) >= _OVERCOME
-        if len(of_runs) >= _LEAST_FAILING and not is_of_other and not is_over:
-            slip = _common_slip(of_runs.values()) if is_edit else None
+        if len(of_runs) < max(_LEAST_FAILING, _FAILING_SHARE * among) or is_of_other or is_over:
+            continue
+        if is_edit:
+            if not (told := _explain_edits(error, list(of_runs.values()), among)):
+                continue
+            cause, advice = told
+        else:
             refused = _refused_words(of_runs.values())
             # That a program does not know or find something says nothing without the word.
             if not refused and any(entry.get("kind") in _ABOUT_WORDS for entry in entries):
                 continue
-            advice = _EDIT_ADVICE.get(error, _EXACT_LINES) if is_edit else ""
-            cause, advice = slip or (error + refused, advice)
-            cause += _common_place(of_runs.values()) if is_edit else ""
-            found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
+            cause, advice = error + refused, ""
+        found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
+
+
+def _explain_edits(
+    error: str, runs: "Sequence[Sequence[Mapping[str, Any]]]", among: int
+) -> tuple[str, str] | None:
+    """Return why the edits of runs were refused and what avoids it; nothing where the tool says as much."""
+    slip, file = _common_slip(runs), _common_place(runs)
+    if not slip and not file and len(runs) < _PLAIN_SHARE * among:
+        return None
+    cause, advice = slip or (error, _EDIT_ADVICE.get(error, _EXACT_LINES))
+    return (f"{cause}, mostly in `{file}`" if file else cause), advice
 
 
 def _common_slip(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> tuple[str, str] | None:
@@ -358,11 +380,13 @@ def _common_slip(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> tuple[str, st
 
 
 def _common_place(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
-    """Return the file in which most of the runs met it, as a line tells it; or nothing."""
+    """Return the file in which most of the runs met it, by its path or else by its name; or nothing."""
     files = [{file for entry in entries for file in entry.get("places") or ()} for entries in runs]
-    file, count = next(iter(Counter(each for of_run in files for each in of_run).most_common(1)), ("", 0))
-    is_common = count >= _LEAST_RUNS and 2 * count >= len(files)
-    return f", mostly in `{file}`" if is_common and _is_plain(file) else ""
+    for named in (files, [{file.rpartition("/")[2] for file in of_run} for of_run in files]):
+        file, count = next(iter(Counter(each for of_run in named for each in of_run).most_common(1)), ("", 0))
+        if count >= _LEAST_RUNS and 2 * count > len(files) and _is_plain(file):
+            return file
+    return ""
 
 
 def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:

@@ -37,7 +37,7 @@ from archivist.reading.rules import CLASSES
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.signatures import clean_output, says_more
-from archivist.reading.slips import indentation_slip
+from archivist.reading.slips import edit_slip
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -253,7 +253,7 @@ def _observe_failures(
     for act in calls:
         failure = act.failure if not _is_expected(calls, act, changed, made) else None
         if failure and failure.kind is K.EDIT_NOT_APPLIED:
-            failure = failure._replace(subject=indentation_slip(calls, act) or failure.subject)
+            failure = failure._replace(subject=edit_slip(calls, act) or failure.subject)
         if failure is None or _was_broken_by_run(calls, act):
             is_fleeting, cure, is_lesson = False, None, False
         else:
