@@ -350,8 +350,8 @@ def test_a_patch_that_was_refused_is_noted_with_how_it_was_made() -> None:
     def subjects(*files: str) -> Sequence[str]:
         parts = "\n".join(f"*** Update File: {file}\n@@\n-old\n+new" for file in files)
         patch = f"*** Begin Patch\n{parts}\n*** End Patch"
-        refused = Event(run="run-1", seq=1, kind=EventKind.EDIT, tool="apply_patch", text=patch, is_error=True,
-                        target=files[0], output="Failed to find expected lines in a.py",
+        refused = Event(run="run-1", seq=1, kind=EventKind.EDIT, tool="apply_patch", text=patch,
+                        target=files[0], is_error=True, output="Failed to find expected lines in a.py",
                         extra={"patch": patch})  # fmt: skip
         run = read_run(Episode(id="run-1", project="shop"), (refused,), suspicion=lambda *_: "")
         (entry,) = run.digest["failures"].values()
@@ -467,7 +467,8 @@ def test_what_the_user_asks_for_in_many_runs_is_told_in_their_words(bank: Bank) 
     tasks = ("Draw the chart in blue", "Speed up the import", "Sort the table by date", "Mend the login")
     for hours, task in enumerate(tasks):
         _ask(bank, f"run-{hours}", task, "ok, now update the changelog and commit", hours=hours)
-    assert _asked(bank) == "The user often asks: update the changelog and commit (at the end of 4 runs)"
+    said = "update the changelog (at the end of 4 runs); commit (at the end of 4 runs)"
+    assert _asked(bank) == f"The user often asks: {said}"
     assert "often asks" not in bank.sessions.brief_subagent("s-1/a", "shop").text
 
 

@@ -16,7 +16,7 @@ The words of a prompt or a task are also matched with lessons that speak of the 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import erf, sqrt
+from math import erf, inf, sqrt
 
 from archivist.brief.select import BriefedLesson, LeftLesson, says_remedy
 from archivist.cold_start import lazy_pattern
@@ -29,8 +29,8 @@ HALF_LIFE_RUNS = 12
 # What so many runs in a row did not meet, though nothing kept them from it, is over.
 LATELY_RUNS = 10
 REMEDY_BONUS = 1.5
-# Below this chance a lesson is not worth its tokens. With .08 two runs of the last thirty were enough: a tenth
-# more lines on four unread projects, and nothing more foreseen.
+# Below this chance a lesson is not worth its tokens. With .08 two runs of the last thirty were enough, which
+# made a tenth more lines on four unread projects, and nothing more foreseen.
 LEAST_CHANCE = 0.1
 # What is known of any lesson before runs tell: as if so many runs had met it in this share.
 _PRIOR_RUNS = 4
@@ -60,7 +60,6 @@ _IN_ANY_TASK = frozenset([
 
 _UNLIKELY = "not likely to be needed by the next run"
 _SAID_ONCE = "said once, about what was being made"
-_OF_ONE_RUN = "seen once, about a commit that no other run has"
 # The short or full name of a commit.
 _COMMIT = lazy_pattern(r"\b(?=\d{0,40}[a-f])(?=[a-f]{0,40}\d)[\da-f]{7,40}\b")
 
@@ -140,9 +139,7 @@ def rank_lessons(
         chance, has_remedy = chances.get(lesson.id, _SAID), bool(lesson.rule or lesson.remedies)
         # What a message offers is said again by the message itself.
         is_shown = bool(lesson.remedies) or (has_remedy and not lesson.signature)
-        if lesson.status is Status.CANDIDATE and _COMMIT.search(lesson.summary):
-            left.append(LeftLesson(each, _OF_ONE_RUN))
-        elif chance >= LEAST_CHANCE * _price(lesson, has_remedy=is_shown):
+        if chance >= LEAST_CHANCE * _price(lesson, has_remedy=is_shown):
             use = merit(chance, lesson.importance, has_remedy, (tallies or {}).get(lesson.id))
             is_candidate = lesson.status is Status.CANDIDATE
             likeness = similarity.get(lesson.id, 0.0)
@@ -189,6 +186,9 @@ def _price(lesson: Lesson, *, has_remedy: bool) -> float:
     """
     if _edited_with(lesson):
         return 5
+    # No other run has the commit that one run met.
+    if lesson.status is Status.CANDIDATE and _COMMIT.search(lesson.summary):
+        return inf
     return 1 if has_remedy else 1.6
 
 

@@ -1,6 +1,7 @@
 """Say why an edit was refused: the white space that begins its lines is wrong, or it changes several files.
 
-A patch over several files is dropped whole if one part of it does not fit. A file's lines are known from what the run saw of it: what a read printed, and the texts of other edits.
+A patch over several files is dropped whole if one part of it does not fit. A file's lines are known from what
+the run saw of it: what a read printed, and the texts of other edits.
 """
 
 from __future__ import annotations
