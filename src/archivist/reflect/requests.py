@@ -65,7 +65,8 @@ ABOUT_WORK = lazy_pattern(
     r"|dependenc\w{1,3}|deps"
     r"|call[ -](?:paths?|sites?)|callers|side[ -]effects?|edge[ -]cases?|root[ -]causes?|specs"
     r"|specifications?"
-    r"|claims? (?:must|should|need)|assumptions?|assume|guess(?:es|ing)?|sub-?agents?|(?:through|via|with"
+    r"|claims? (?:must|should|need)|assumptions?|guessing"
+    r"|(?:assume|guess)(?= (?:any)?things?\b|[^\w ]|$)|sub-?agents?|(?:through|via|with"
     r"|to) workers"
     r"|refactor\w{0,4}|(?:code|coding) style|style ?guide|conventional|co-author\w{0,3}|deploy(?:s|ing|en"
     r"|ments?)?"
@@ -154,6 +155,30 @@ _NO_REQUEST = _words(
     # What switches checks off or brings something in is said anew each time.
     " disable skip ignore bypass allow approve force override install download trust turn switch"
 )
+# Words for the same in rules about work: people word a rule anew each time.
+_CONCEPTS = {
+    stem: group.partition(" ")[0]
+    for group in (
+        "assume assumption assumptions guess guesses guessing speculate speculation",
+        "docs documentation documented spec specs specification specifications",
+        "verify verified check checked evidence proof prove ground grounded cite",
+        "compatibility compatible backward backwards compat shim shims legacy",
+        "unreleased released release releases shipped unpublished published",
+        "delegate delegated worker workers subagent subagents dispatch spawn",
+        "agent agents assistant assistants bot co-author co-authored attribution",
+        "title titles heading headline subject",
+        "plan plans planning",
+        "attack adversarial critique criticise challenge",
+        "commit commits committing committed",
+        "push pushes pushing pushed",
+        "test tests testing",
+    )
+    for word in group.split()
+    for stem in content_stems(word)
+}
+# Rules of three runs are one wish if each shares two of these and half of the shorter one's.
+_SHARED_CONCEPTS = 2
+_SHARED_SHARE = 0.5
 # The stems of words that stand for anything.
 _HOLLOW = content_stems("change changes code file files work thing things everything stuff please it them me")
 # Words at the end of what runs have in common that say nothing without what one run was about.
@@ -300,15 +325,34 @@ def _asks_for(request: str, words: str) -> bool:
     return _says_all(request, words) and f" to {words.split()[0].lower()}" not in request.lower()
 
 
+def _are_one_wish(first: str, second: str) -> bool:
+    """Say whether two rules about work are about the same, in whatever words, and agree in negation."""
+    ours, theirs = (
+        frozenset(_CONCEPTS.get(stem, stem) for stem in _stems(words)) for words in (first, second)
+    )
+    shared = ours & theirs
+    is_shared = len(shared) >= max(_SHARED_CONCEPTS, _SHARED_SHARE * min(len(ours), len(theirs)))
+    # Words of any sentence are no subject in common.
+    is_about_same = not shared.isdisjoint(_CONCEPTS.values())
+    denied = [bool(NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
+    return is_shared and is_about_same and denied[0] == denied[1]
+
+
 def find_repeated(
     rule: Request, earlier: Mapping[str, Iterable[Request]]
 ) -> tuple[str, str, tuple[str, ...]] | None:
     """Return a rule that comes back: as first said, as it is told, and the earlier runs that heard it."""
+    if not rule.is_rule:
+        return None
     rules = [(run, old) for run, made in earlier.items() for old in made if old.is_rule]
     first = next((old for _, old in rules if are_alike(old.words, rule.words)), None)
-    if not rule.is_rule or first is None:
-        return None
-    alike = {run: old for run, old in rules if are_alike(first.words, old.words)}
+    alike = {run: old for run, old in rules if first and are_alike(first.words, old.words)}
+    if first is None:
+        alike = {run: old for run, old in reversed(rules) if _are_one_wish(old.words, rule.words)}
+        if len(alike) < _LEAST_REQUESTS - 1:
+            return None
+        alike = dict(reversed(alike.items()))
+        first = next(iter(alike.values()))
     return first.words, usual_words([*alike.values(), rule])[0], tuple(alike)
 
 
