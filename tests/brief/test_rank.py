@@ -24,7 +24,7 @@ def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Less
 
 def _chances(lessons: Iterable[Lesson], since: dict[str, int] | None = None) -> dict[str, float]:
     ages = {each.id: [(since or {}).get(each.id, 0)] * each.frequency for each in lessons}
-    return {name: chance_of(those, 10, 0.5) for name, those in ages.items()}
+    return {name: chance_of(those, 7, 0.5) for name, those in ages.items()}
 
 
 def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:

@@ -189,7 +189,7 @@ def _price(lesson: Lesson, *, has_remedy: bool) -> float:
     # No other run has the commit that one run met.
     if lesson.status is Status.CANDIDATE and _COMMIT.search(lesson.summary):
         return inf
-    return 1 if has_remedy else 1.6
+    return 1 if has_remedy else 2
 
 
 def _edited_with(lesson: Lesson) -> str:
@@ -233,7 +233,9 @@ def _advise_alike_on_one_call(one: Lesson, other: Lesson) -> bool:
     One cause may be told of several calls at once, and of each by its own error.
     """
     actions = [_words_of_advice(lesson.rule.partition(" THEN ")[2]) for lesson in (one, other)]
-    if not actions[0] or actions[0] != actions[1]:
+    # What one provider meets is another thing to know than what all meet.
+    is_alike = one.category is other.category and bool(actions[0]) and actions[0] == actions[1]
+    if not is_alike:
         return False
     ours, theirs = (lesson.summary.split("`")[1::2] for lesson in (one, other))
     return any(

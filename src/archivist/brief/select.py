@@ -215,7 +215,7 @@ def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
 def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     """Leave out what a lesson advises or says to fail, and commands that every run finds without being told.
 
-    Where nothing else is known, those are what can be told. A lesson on how to test names a right command.
+    A lesson on how to test names a right command.
     """
     words = {each.name: f"{each.lesson.summary} {each.lesson.rule}" for each in chosen}
     said = " ".join(words.values())
@@ -224,11 +224,10 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     works = [
         each
         for each in habits.works
-        if f"`{each.command}`" not in (said if each.errors else failing) and each.command not in advised
+        if (each.errors or not each.is_plain)
+        and f"`{each.command}`" not in (said if each.errors else failing)
+        and each.command not in advised
     ]
-    telling = [each for each in works if each.errors or not each.is_plain]
-    if chosen or telling or habits.fails:
-        works = telling
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}
     shown.update(event for each in works for event in each.events)

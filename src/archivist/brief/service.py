@@ -53,7 +53,7 @@ _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "r
 _COUNTED = 50
 # The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
 # A subagent makes a few of a session's calls, and so meets few of its failures.
-_OF_SUBAGENT = 0.4
+_OF_SUBAGENT = 0.5
 _IN_RESERVE = 4
 # The id of a brief is not known before it is recorded, but its length is.
 _ID_CHARACTERS = 26

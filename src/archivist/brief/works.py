@@ -23,9 +23,11 @@ LATEST_RUNS = 20
 _READ_RECORDS = 120
 # What is told could run in two runs at least, nearly always, and in one of the latest that tried it.
 _LEAST_RUNS = 2
-# What fewer runs tried than a fifth is seldom needed: 24 % of the commands told were run by the next session
-# of one project, with this bound 34 %.
+# A purpose that fewer runs had than a fifth is seldom needed: 24 % of the commands told were run by the next
+# session of one project, with this bound 34 %. However a purpose is spelled, its runs count.
 _LEAST_USE = 0.2
+# A default is worth a word where so many of the runs with that purpose made a call for it that could not run.
+_MISSED_SHARE = 0.1
 _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
 _OFTEN_PASSED = 0.75
@@ -107,7 +109,7 @@ class WorkingCommand(NamedTuple):
     `run` is the latest in which it passed. `found_in` counts the latest runs in which it found faults,
     `errors` are those it found most, and `events` show them. `is_plain`: a run finds it without being told.
     `gated` counts the runs, of those that committed, in which it passed last before a commit, `failed_in`
-    those in which it found anything.
+    those in which it found anything, `purpose_runs` those that tried any command for its purpose.
     """
 
     purpose: str
@@ -123,11 +125,12 @@ class WorkingCommand(NamedTuple):
     gated: int = 0
     commits: int = 0
     failed_in: int = 0
+    purpose_runs: int = 0
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
         shown = {**self._asdict(), "errors": "; ".join(self.errors)}
-        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in"):
+        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in", "purpose_runs"):
             del shown[name]
         return shown
 
@@ -264,7 +267,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     works = tuple(
         each
         for each in count_found(select_commands(list(runs.values()), list(runs)), noted_failures)
-        if (each.passed >= _LEAST_RUNS and each.tried >= _LEAST_USE * len(runs)) or each.errors
+        if (each.passed >= _LEAST_RUNS and each.purpose_runs >= _LEAST_USE * len(runs)) or each.errors
     )
     latest = list(providers)
     well = dict(zip(attempts, (outcome.went_well for outcome in outcomes), strict=True))
@@ -476,11 +479,18 @@ def select_commands(
     """Choose from what each run noted, the latest run first; `names` are those of the runs."""
     tries = _count_tries(runs)
     commits = len(tries.pop(_COMMIT, ()))
-    # Where a call for a purpose could not run, the right one is worth a word.
+    trying: dict[str, set[int]] = {}
+    missing: dict[str, set[int]] = {}
+    for (purpose, command, _), of_runs in tries.items():
+        name = command if purpose == "also" else purpose
+        trying.setdefault(name, set()).update(of_runs)
+        failing = (age for age, (ran, failed, *_) in of_runs.items() if ran <= failed)
+        missing.setdefault(name, set()).update(failing)
+    # Where calls for a purpose could not run, the right one is worth a word.
     missed = {
-        purpose
-        for (purpose, *_), of_runs in tries.items()
-        if any(ran <= failed for ran, failed, *_ in of_runs.values())
+        name
+        for name, ages in missing.items()
+        if len(ages) >= max(_LEAST_RUNS, _MISSED_SHARE * len(trying[name]))
     }
     best: dict[tuple[str, bool, str], tuple[int, WorkingCommand]] = {}
     for (purpose, command, folder), of_runs in tries.items():
@@ -499,7 +509,8 @@ def select_commands(
         found = WorkingCommand(
             purpose, command, folder, len(passed), len(of_runs), run=run, is_plain=is_plain
         )
-        found = found._replace(gated=gated, commits=commits)
+        used = len(trying[command if purpose == "also" else purpose])
+        found = found._replace(gated=gated, commits=commits, purpose_runs=used)
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""

@@ -19,7 +19,7 @@ def _run(
     when, name = START + timedelta(hours=number), f"run-{number}"
     events = [Event(run=name, seq=0, kind=EventKind.MESSAGE, role="user", text=task)]
     if plans:
-        extra = {"rejected": True} if refused else {}
+        extra: dict[str, object] = {"rejected": True} if refused else {}
         presented = Event(run=name, seq=1, kind=EventKind.TOOL_CALL, tool="ExitPlanMode", text="# A plan",
                           is_error=refused, extra=extra)  # fmt: skip
         events.append(presented)
