@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from archivist import Bank
+from archivist.reading.cures import OUTSIDE_ADVICE
 from archivist.recall.query import Query
 from archivist.records import Episode, Event, EventKind
-from archivist.records.run_words import OUTSIDE_SANDBOX
+from archivist.records.run_words import APPROVALS, OUTSIDE_SANDBOX
 from tests.conftest import START
 
 NO_HOST = "ssh: Could not resolve hostname git.example: Temporary failure in name resolution"
 NO_NETWORK = "error connecting to api.git.example"
 
 
-def _run(bank: Bank, name: str, command: str, output: str, *, hours: int) -> None:
+def _run(bank: Bank, name: str, command: str, output: str, *, hours: int, approvals: str = "") -> None:
     """Take in a run whose call fails in the sandbox and works outside of it."""
     when = START + timedelta(hours=hours)
     tries: tuple[tuple[str, int, dict[str, Any]], ...] = (
@@ -38,8 +39,11 @@ def _run(bank: Bank, name: str, command: str, output: str, *, hours: int) -> Non
         )
         for seq, (printed, code, extra) in enumerate(tries)
     )
-    episode = Episode(id=name, project="shop", task=f"Task {hours}", started=when, finished=when)
-    bank.capture(episode, (failed, repeated))
+    extra: dict[str, Any] = {APPROVALS: approvals} if approvals else {}
+    # Without approvals nobody can be asked.
+    events = (failed,) if approvals == "off" else (failed, repeated)
+    episode = Episode(id=name, project="shop", task=f"Task {hours}", started=when, finished=when, extra=extra)
+    bank.capture(episode, events)
     bank.reflect(name)
 
 
@@ -55,3 +59,18 @@ def test_what_the_sandbox_forbids_is_one_lesson_that_names_the_calls(bank: Bank)
     assert told == f"1. {blocked}: ask to run them outside of the sandbox (seen 3x)"
     (grouped,) = (each for each in bank.lessons.query(Query()) if blocked in each.summary)
     assert set(grouped.runs) == {"run-1", "run-2", "run-3"}
+
+
+@pytest.mark.req("N1")
+def test_runs_without_approvals_are_told_to_report_what_the_sandbox_forbids(bank: Bank) -> None:
+    for hours in range(3):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="on")
+    assert OUTSIDE_ADVICE in bank.brief(repo="shop").text
+    for hours in range(3, 6):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="off")
+    brief = bank.brief(repo="shop").text
+    assert OUTSIDE_ADVICE not in brief
+    assert brief.count("report it as not run, and use the checks that work") == 1
+    for hours in range(6, 9):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="on")
+    assert OUTSIDE_ADVICE in bank.brief(repo="shop").text

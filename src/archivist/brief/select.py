@@ -21,6 +21,11 @@ else:
 GENERAL = "general"
 # The global bank and the project's both number their lessons from one, so that its names need a mark.
 GLOBAL_MARK = "global-"
+# What lessons advise against a sandbox, and what an agent without approvals can do instead.
+_ASKS = {
+    "ask to run it outside of the sandbox": "report it as not run, and use the checks that work",
+    "ask to run them outside of the sandbox": "report them as not run, and use the checks that work",
+}
 
 
 class BriefFormat(StrEnum):
@@ -238,6 +243,17 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
         if each.call not in named and f"`{each.call}`" not in said and shown.isdisjoint(each.events)
     )
     return habits._replace(works=tuple(works), fails=tuple(fails))
+
+
+def leave_asking(lesson: Lesson) -> Lesson:
+    """Return a lesson without the advice to ask for an approval, for runs that can ask nobody."""
+    asks = next((asks for asks in _ASKS if asks in lesson.summary), "")
+    if not asks:
+        return lesson
+    from dataclasses import replace
+
+    summary, rule = (text.replace(asks, _ASKS[asks]) for text in (lesson.summary, lesson.rule))
+    return replace(lesson, summary=summary, rule=rule)
 
 
 def is_of_person(lesson: Lesson) -> bool:

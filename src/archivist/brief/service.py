@@ -23,6 +23,7 @@ from archivist.brief.select import (
     RenderedBrief,
     drop_contradicted,
     is_of_person,
+    leave_asking,
     leave_told,
     rules_for,
 )
@@ -457,6 +458,7 @@ def _select_for_project(
         tallies = reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names, request.provider)
     lessons = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, request.provider)]
+    lessons = list(map(leave_asking, lessons)) if habits.is_unattended else lessons
     offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.

@@ -44,6 +44,9 @@ _SHORT_NAME = 12
 _OPENING = "Commands here: "
 _FAILING = "Failed here lately: "
 _FAILED = '"failures":{"'
+_APPROVALS = '"approvals":"'
+# What the latest of these say of approvals holds for the next run.
+_LATEST_MODES = 5
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', _FAILED)
 # What is told to fail did so in two of the latest runs that failed in anything: where little fails, these
 # reach further back, and where much does, what stopped failing is soon told no more.
@@ -190,11 +193,15 @@ class RunOutcome(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """What a project's latest runs did with success, what they often failed in, and how each went."""
+    """What a project's latest runs did with success, what they often failed in, and how each went.
+
+    `is_unattended`: most of the latest runs that say so could ask nobody for an approval.
+    """
 
     works: tuple[WorkingCommand, ...] = ()
     fails: tuple[FailingCall, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
+    is_unattended: bool = False
 
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
         """Say whether runs made the call of these tags with success since one last met a failure of it.
@@ -280,7 +287,9 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     }
     counted = list(failing)[:_FAILING_RUNS]
     fails = select_failing([failing[at] for at in counted], counted[-1] + 1 if counted else 0)
-    return Habits(works, fails, outcomes)
+    modes = [extra for *_, extra in rows if _APPROVALS in extra][:_LATEST_MODES]
+    is_unattended = 2 * sum(f'{_APPROVALS}off"' in extra for extra in modes) > len(modes)
+    return Habits(works, fails, outcomes, is_unattended)
 
 
 def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:

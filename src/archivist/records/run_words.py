@@ -93,6 +93,8 @@ FOLDER = "cwd"
 OPEN_SHELL = "shell"
 # Marks a call that asked to run outside of its harness's sandbox.
 OUTSIDE_SANDBOX = "outside_sandbox"
+# What a log says of approvals: on if the agent could ask for one, else off.
+APPROVALS = "approvals"
 # Where the run began; kept beside the folder until the event is filed.
 BEGAN = "began"
 # Marks a message that a person typed, as far as the log tells. The user's role alone says nothing: clients,
