@@ -351,6 +351,7 @@ def test_refused_edits_are_told_with_their_cause_or_where_a_third_of_the_runs_me
         "changed since read, mostly in `todo.md`",
         "read the file again right before",
     )
+    assert select_failing(_refusals("src/cart/index.ts", "src/tax/index.ts"), 20) == ()
     (patched,) = select_failing(_refusals("src/a.py", "src/b.py", slips=["several files"]), 20)
     assert patched.error == "several files in one patch"
     assert patched.advice == "a hunk that misses drops all of it: patch one file a call"

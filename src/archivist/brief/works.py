@@ -60,6 +60,7 @@ _FAILING_SHARE = 0.1
 # project, or where so many runs meet them that the plain line pays.
 _EDITS = "edit_not_applied"
 _PLAIN_SHARE = 1 / 3
+_LEAST_NAMED = 3
 _ABOUT_WORDS = frozenset(("usage", "missing_file", "missing_module", "missing_command", "import_error"))
 _EDIT_ADVICE = {
     "not read yet": "read the file first",
@@ -394,9 +395,11 @@ def _common_slip(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> tuple[str, st
 def _common_place(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
     """Return the file in which most of the runs met it, by its path or else by its name; or nothing."""
     files = [{file for entry in entries for file in entry.get("places") or ()} for entries in runs]
-    for named in (files, [{file.rpartition("/")[2] for file in of_run} for of_run in files]):
+    names = [{file.rpartition("/")[2] for file in of_run} for of_run in files]
+    # Two files of one name are chance.
+    for named, least in ((files, _LEAST_RUNS), (names, _LEAST_NAMED)):
         file, count = next(iter(Counter(each for of_run in named for each in of_run).most_common(1)), ("", 0))
-        if count >= _LEAST_RUNS and 2 * count > len(files) and _is_plain(file):
+        if count >= least and 2 * count > len(files) and _is_plain(file):
             return file
     return ""
 
