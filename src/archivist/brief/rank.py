@@ -42,6 +42,7 @@ _SAID = 0.5
 _FOR_GOOD = 0.7
 # A line has a number and its counts besides the lesson's own words.
 _LINE_CHARACTERS = 28
+_ONCE_PRICE = 0.8
 # Lessons that share this much of their words say the same; two such wordings of one thing may both help.
 _ALIKE_SHARE = 0.6
 _MAX_ALIKE = 2
@@ -186,10 +187,11 @@ def _price(lesson: Lesson, *, has_remedy: bool) -> float:
     """
     if _edited_with(lesson):
         return 5
-    # No other run has the commit that one run met.
-    if lesson.status is Status.CANDIDATE and _COMMIT.search(lesson.summary):
-        return inf
-    return 1 if has_remedy else 2
+    price = 1.0 if has_remedy else 2.0
+    if lesson.status is Status.CANDIDATE:
+        # In a young project it is all that is known. No other run has the commit that one run met.
+        return inf if _COMMIT.search(lesson.summary) else _ONCE_PRICE * price
+    return price
 
 
 def _edited_with(lesson: Lesson) -> str:

@@ -229,7 +229,8 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     works = [
         each
         for each in habits.works
-        if (each.errors or not each.is_plain)
+        # That a default sometimes finds this or that is no news.
+        if (not each.is_plain or (each.errors and 2 * each.found_in >= each.failed_in))
         and f"`{each.command}`" not in (said if each.errors else failing)
         and each.command not in advised
     ]

@@ -34,10 +34,10 @@ _OFTEN_PASSED = 0.75
 # A call that runs more of so many tests runs them all.
 _PART = 0.75
 _MANY_TESTS = 8
-# What so many runs, and half of those that commit, run before a commit is how the project is checked.
+# What so many runs, and two thirds of those that commit, run before a commit is how the project is checked.
 _COMMIT = ("commit", "git commit", "")
 _LEAST_GATED = 3
-_GATE_SHARE = 0.5
+_GATE_SHARE = 2 / 3
 _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
@@ -69,10 +69,11 @@ _EDIT_ADVICE = {
 }
 _EXACT_LINES = "read the lines again right before"
 # What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
+_SEVERAL = "several files"
 _SLIPS = {
     "tabs": ("wrong number of tabs", "`sed -n l <file>` shows them as `\\t`"),
     "spaces": ("wrong indentation", "copy the spaces that begin each line"),
-    "several files": (
+    _SEVERAL: (
         "several files in one patch",
         "a hunk that misses drops all of it: patch one file a call",
     ),
@@ -389,7 +390,9 @@ def _common_slip(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> tuple[str, st
     """Return what half of the runs at least got wrong in their edits, and what avoids it; else nothing."""
     slips = [{slip for entry in entries for slip in entry.get("subjects") or ()} for entries in runs]
     slip, count = next(iter(Counter(each for of_run in slips for each in of_run).most_common(1)), ("", 0))
-    return _SLIPS.get(slip) if 2 * count >= len(slips) else None
+    # A patch over several files may be wrong in a line as any other.
+    least = len(slips) + 1 if slip == _SEVERAL else len(slips)
+    return _SLIPS.get(slip) if 2 * count >= least else None
 
 
 def _common_place(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
@@ -531,7 +534,9 @@ def select_commands(
     chosen: list[WorkingCommand] = []
     for (purpose, is_scoped, command), (weight, each) in sorted(best.items(), key=lambda item: -item[1][0]):
         whole = best.get((purpose, False, command), (0,))[0]
-        is_rare = is_scoped and whole and weight < whole
+        scoped = best.get((purpose, True, command), (0,))[0]
+        # A default says little beside what more runs use.
+        is_rare = (is_scoped and weight < whole) or (_is_plain_task(each.command) and weight < scoped)
         is_full = purpose == "also" and sum(one.purpose == "also" for one in chosen) == _MOST_ALSO
         if not is_rare and not is_full and len(format_line([*chosen, each])) <= _LONGEST_LINE:
             chosen.append(each)

@@ -154,6 +154,7 @@ class RunReading:
     attempts: Mapping[str, AttemptCounts]
     checks: tuple[ObservedFailure, ...] = ()
     said: tuple[Event, ...] = ()
+    refused: tuple[Event, ...] = ()
     digest: dict[str, Any] = field(default_factory=dict)
 
 
@@ -199,13 +200,14 @@ def read_run(
     is_led = bool(episode.parent) and not episode.is_part
     is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(event for event in user_messages if event.text and not is_delegated)
+    refused = tuple(event for event in events if event.extra.get("rejected"))
     checks = (
         *_observe_checks(examined, episode.project),
         *_by_remedy((*met, *_guess(examined, met)), episode.project),
     )
     if suspicion is not None:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
-    reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said)
+    reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said, refused)
     return replace(reading, digest=_digest(reading, works, suspicion))
 
 

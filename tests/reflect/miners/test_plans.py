@@ -10,6 +10,7 @@ from archivist import Bank
 from archivist.records import Episode, Event, EventKind
 from tests.conftest import START
 
+REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected."
 PLAN = "Implement the following plan:\n\n# Sort the rows by price"
 
 
@@ -21,7 +22,7 @@ def _run(
     if plans:
         extra: dict[str, object] = {"rejected": True} if refused else {}
         presented = Event(run=name, seq=1, kind=EventKind.TOOL_CALL, tool="ExitPlanMode", text="# A plan",
-                          is_error=refused, extra=extra)  # fmt: skip
+                          output=REFUSED if refused else "ok", is_error=refused, extra=extra)  # fmt: skip
         events.append(presented)
     if edits:
         edit = Event(run=name, seq=2, kind=EventKind.EDIT, tool="Edit", target="src/rows.py",

@@ -23,13 +23,12 @@ _IMPORTANCE = 0.5
 
 def refused_plan(reading: RunReading) -> Event | None:
     """Return the plan that the user refused if the run did nothing more for it, else nothing."""
-    refused: Event | None = None
-    for act in reading.acts:
-        if act.event.tool.lower().replace("_", "") in _PRESENTS:
-            refused = act.event if act.event.extra.get("rejected") else None
-        elif refused and any(not is_scratch(change.file) for change in act.changes):
-            refused = None
-    return refused
+    plans = [event for event in reading.refused if event.tool.lower().replace("_", "") in _PRESENTS]
+    if not plans:
+        return None
+    later = (act for act in reading.acts if act.event.seq > plans[-1].seq)
+    is_done = any(not is_scratch(change.file) for act in later for change in act.changes)
+    return None if is_done else plans[-1]
 
 
 def mine_plans(material: Material) -> Iterator[Candidate]:
