@@ -24,7 +24,7 @@ def _known(name: str, frequency: int, number: int = 1, **fields: object) -> Less
 
 def _chances(lessons: Iterable[Lesson], since: dict[str, int] | None = None) -> dict[str, float]:
     ages = {each.id: [(since or {}).get(each.id, 0)] * each.frequency for each in lessons}
-    return {name: chance_of(those, 10, 0.5) for name, those in ages.items()}
+    return {name: chance_of(those, 7, 0.5) for name, those in ages.items()}
 
 
 def _rank(*lessons: Lesson, since: dict[str, int] | None = None, **rules: object) -> list[str]:
@@ -73,6 +73,16 @@ def test_a_correction_made_once_waits_and_a_wish_for_good_does_not() -> None:
     assert [chance >= LEAST_CHANCE for chance in chances] == [False, True, True]
 
 
+@pytest.mark.req("N2")
+def test_what_was_seen_once_of_one_commit_is_not_told() -> None:
+    gone = "`git show 3f9c2ab` fails (“unknown revision”): use `git log`"
+    assert _rank(_known("one", 1, summary=gone, rule="IF a THEN b")) == []
+    assert _rank(_known("two", 2, summary=gone, rule="IF a THEN b")) == ["two"]
+    # Words and numbers are no commits.
+    other = "`make facade 20260101` fails: use `make decade`"
+    assert _rank(_known("three", 1, summary=other, rule="IF a THEN b")) == ["three"]
+
+
 def test_no_more_candidates_are_told_than_the_rules_allow() -> None:
     many = [_known(str(place), 1, number=place, rule=f"IF a THEN {place}") for place in range(1, 9)]
     assert len(_rank(*many)) == 3
@@ -115,6 +125,12 @@ def test_nothing_is_told_when_nothing_is_likely_any_more() -> None:
 
 
 @pytest.mark.req("N2")
+def test_what_two_of_many_runs_met_is_not_told() -> None:
+    assert chance_of([2, 9], 32, 0.5) < LEAST_CHANCE
+    assert chance_of([2, 6, 9], 32, 0.5) >= LEAST_CHANCE
+
+
+@pytest.mark.req("N2")
 def test_a_warning_without_a_remedy_must_be_likelier() -> None:
     known, bare = _known("known", 2, rule="IF a THEN b"), _known("bare", 2, number=2)
     assert _rank(known, bare, since={"known": 5, "bare": 5}) == ["known"]
@@ -123,6 +139,26 @@ def test_a_warning_without_a_remedy_must_be_likelier() -> None:
 def test_of_lessons_that_say_the_same_no_more_than_two_are_told() -> None:
     same = [_known(str(place), 4, number=place, summary="Pin the numpy version") for place in range(1, 6)]
     assert _rank(*same, _known("other", 2, number=9)) == ["1", "2", "other"]
+
+
+@pytest.mark.req("N2")
+def test_the_same_advice_on_a_call_that_a_lesson_names_already_is_told_once() -> None:
+    def blocked(
+        name: str, calls: str, runs: int, do: str = "ask to run them outside", **fields: Any
+    ) -> Lesson:
+        text = f"{calls} fail: {do}"
+        return _known(
+            name, runs, signature=f"shop|{name}", summary=text, rule=f"IF {calls} fail THEN {do}", **fields
+        )
+
+    every = blocked("every", "`gh`, `git push`, `curl` and `pnpm test`", 6)
+    one = blocked(
+        "one", "`git push origin main`", 3, "ask to run it outside", remedies=("leave the sandbox",)
+    )
+    assert _rank(every, one) == ["every"]
+    # Another call, or another advice, is another line.
+    assert _rank(every, blocked("other", "`rsync`", 3)) == ["every", "other"]
+    assert _rank(every, blocked("wait", "`git push`", 3, "pull first")) == ["every", "wait"]
 
 
 def test_a_long_lesson_makes_room_for_shorter_ones() -> None:

@@ -92,7 +92,7 @@ def test_a_provider_that_times_out_where_another_does_well_is_steered(archivist:
 
 
 def _write_run(folder: Path, name: str, provider: str, *, has_timed_out: bool) -> Path:
-    """Write a run that calls `bun test` once."""
+    """Write a run that calls `bun run test:all` once."""
     log = folder / f"{name}.jsonl"
     slow: dict[str, object] = {
         "output": "Command timed out after 2m 0.0s",
@@ -100,7 +100,12 @@ def _write_run(folder: Path, name: str, provider: str, *, has_timed_out: bool) -
         "duration_ms": 120_000,
     }
     quick: dict[str, object] = {"output": "812 pass 0 fail", "exit_code": 0, "duration_ms": 95_000}
-    call = {"kind": "tool_call", "tool": "bash", "text": "bun test", **(slow if has_timed_out else quick)}
+    call = {
+        "kind": "tool_call",
+        "tool": "bash",
+        "text": "bun run test:all",
+        **(slow if has_timed_out else quick),
+    }
     start = f"2026-11-{10 + int(name[1:])}T10:0"
     events: list[dict[str, object]] = [
         {"kind": "message", "role": "user", "text": f"Get the suite green ({name})"},
@@ -136,12 +141,12 @@ def test_a_subagents_query_by_tool_and_tag_names_the_time_out_and_offers_no_slow
 
     for more in (("--tool", "bash", "--tag", "timeout"), ("--tool", "bun"), ()):
         brief = told("claude-code", *more)
-        assert "`bun test` timed out 3 times with claude-code" in brief
+        assert "`bun run test:all` timed out 3 times with claude-code" in brief
         assert "Commands here" not in brief
     for more in (("--tool", "bash", "--tag", "timeout"), (), ("--max", "9", "--budget", "2000")):
         brief = told("minimal", *more)
         assert "timed out" not in brief
-        assert "Commands here: test `bun test`" in brief
+        assert "Commands here: test `bun run test:all`" in brief
     issues = archivist("brief", "--provider", "minimal", "--format", "known-issues", cwd=repo).out
     assert "timed out" not in issues
 

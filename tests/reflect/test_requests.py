@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from archivist.reflect.follow_ups import PATTERNS, find_follow_ups
 from archivist.reflect.miners.wishes import find_wishes, state_rule
 from archivist.reflect.requests import Request, find_repeated, find_requests, select_requests
 
@@ -70,8 +71,57 @@ def test_a_rule_is_told_from_the_second_run_on_and_a_request_from_the_third() ->
 
 
 def test_the_way_is_told_with_the_request_when_it_is_usual() -> None:
+    typed = ["make a pr", "make a pr, as a draft", "ok make a pr, as a draft", "make a pr"]
+    assert _told_again([*typed, typed[1]]) == ["make a pr, as a draft"]
+
+
+def test_of_several_things_in_one_message_each_is_told() -> None:
     typed = ["make a pr", "make a pr, reply to the thread", "ok make a pr, reply to the thread", "make a pr"]
-    assert _told_again([*typed, typed[1]]) == ["make a pr, reply to the thread"]
+    assert _told_again([*typed, typed[1]]) == ["make a pr", "reply to the thread"]
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize("case", CASES["follow_ups"], ids=lambda case: case["said"])
+def test_a_follow_up_is_known_by_its_kind_however_it_is_worded(case: dict[str, Any]) -> None:
+    asked = [each for request in find_requests([case["said"]]) for each in find_follow_ups(request.words)]
+    assert {each.kind for each in asked} == set(case["kinds"])
+
+
+@pytest.mark.parametrize("kind", PATTERNS)
+def test_a_kind_is_named_in_words_that_ask_for_it(kind: str) -> None:
+    assert find_follow_ups(kind) == ((kind, kind),)
+
+
+@pytest.mark.req("N1")
+def test_what_an_agent_can_do_unasked_is_told_where_a_tenth_of_the_runs_ask_for_it() -> None:
+    def tell(asked: int, runs: int, *typed: str) -> list[str]:
+        made = {
+            f"run-{place}": find_requests(
+                [typed[place % len(typed)] if place < asked else "sort the table by price"]
+            )
+            for place in range(runs)
+        }
+        return [words for words, _ in select_requests(made) if "sort" not in words]
+
+    docs = ("did you update the changelog?", "is the changelog up to date?", "mention it in the changelog")
+    assert tell(3, 30, *docs) == ["update the changelog"]
+    assert tell(3, 31, *docs) == []
+    assert tell(2, 8, *docs) == []
+    # What is sent to others is asked for when it is wanted, and a bare commit says little.
+    assert tell(5, 25, "make a pr") == ["make a pr"]
+    assert tell(4, 25, "make a pr") == []
+    assert tell(8, 25, "commit", "commit this") == []
+    assert tell(9, 25, "commit", "commit this") == ["commit"]
+    assert tell(6, 25, "push to the fork", "ok, push to the fork") == ["push to the fork"]
+
+
+@pytest.mark.req("N1")
+def test_documents_and_the_occasion_are_told_where_the_messages_name_them() -> None:
+    typed = ["did you update the docs?", "update the schema too", "update the docs", "add it to the schema"]
+    assert _told_again(typed) == ["update the docs and the schema"]
+    # With its occasion it is a rule.
+    after = "when you add an option, update the readme"
+    assert _told_again([after, after]) == [after]
 
 
 def test_a_count_is_of_the_runs_that_say_all_of_it() -> None:

@@ -10,14 +10,16 @@ import pytest
 from archivist import Bank
 from archivist.recall.query import Query
 from archivist.records import Episode, Event, EventKind
-from archivist.records.run_words import OUTSIDE_SANDBOX
+from archivist.records.run_words import APPROVALS, OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 from tests.conftest import START
 
 NO_HOST = "ssh: Could not resolve hostname git.example: Temporary failure in name resolution"
 NO_NETWORK = "error connecting to api.git.example"
 
 
-def _run(bank: Bank, name: str, command: str, output: str, *, hours: int, provider: str = "") -> None:
+def _run(
+    bank: Bank, name: str, command: str, output: str, *, hours: int, provider: str = "", approvals: str = ""
+) -> None:
     """Take in a run whose call fails in the sandbox and works outside of it."""
     when = START + timedelta(hours=hours)
     tries: tuple[tuple[str, int, dict[str, Any]], ...] = (
@@ -38,10 +40,19 @@ def _run(bank: Bank, name: str, command: str, output: str, *, hours: int, provid
         )
         for seq, (printed, code, extra) in enumerate(tries)
     )
+    noted: dict[str, Any] = {APPROVALS: approvals} if approvals else {}
+    # Without approvals nobody can be asked.
+    events = (failed,) if approvals == "off" else (failed, repeated)
     episode = Episode(
-        id=name, project="shop", provider=provider, task=f"Task {hours}", started=when, finished=when
+        id=name,
+        project="shop",
+        provider=provider,
+        task=f"Task {hours}",
+        started=when,
+        finished=when,
+        extra=noted,
     )
-    bank.capture(episode, (failed, repeated))
+    bank.capture(episode, events)
     bank.reflect(name)
 
 
@@ -72,3 +83,18 @@ def test_what_one_clients_mode_allows_is_told_to_that_client(bank: Bank, asker: 
     assert ("outside of the sandbox" in beside) is is_told
     assert ("outside of the sandbox" in at_start) is is_told
     assert is_told or at_prompt is None or "outside of the sandbox" not in at_prompt.text
+
+
+@pytest.mark.req("N1")
+def test_runs_without_approvals_are_told_to_report_what_the_sandbox_forbids(bank: Bank) -> None:
+    for hours in range(3):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="on")
+    assert OUTSIDE_ADVICE in bank.brief(repo="shop").text
+    for hours in range(3, 6):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="off")
+    brief = bank.brief(repo="shop").text
+    assert OUTSIDE_ADVICE not in brief
+    assert brief.count("report it as not run, and use the checks that work") == 1
+    for hours in range(6, 9):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="on")
+    assert OUTSIDE_ADVICE in bank.brief(repo="shop").text

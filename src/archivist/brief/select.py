@@ -21,6 +21,11 @@ else:
 GENERAL = "general"
 # The global bank and the project's both number their lessons from one, so that its names need a mark.
 GLOBAL_MARK = "global-"
+# What lessons advise against a sandbox, and what an agent without approvals can do instead.
+_ASKS = {
+    "ask to run it outside of the sandbox": "report it as not run, and use the checks that work",
+    "ask to run them outside of the sandbox": "report them as not run, and use the checks that work",
+}
 
 
 class BriefFormat(StrEnum):
@@ -235,7 +240,7 @@ def order_issues(issues: Iterable[BriefedLesson], role: str) -> list[BriefedLess
 def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     """Leave out what a lesson advises or says to fail, and commands that every run finds without being told.
 
-    Where nothing else is known, those are what can be told. A lesson on how to test names a right command.
+    A lesson on how to test names a right command.
     """
     words = {each.name: f"{each.lesson.summary} {each.lesson.rule}" for each in chosen}
     said = " ".join(words.values())
@@ -244,11 +249,11 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     works = [
         each
         for each in habits.works
-        if f"`{each.command}`" not in (said if each.errors else failing) and each.command not in advised
+        # That a default sometimes finds this or that is no news.
+        if (not each.is_plain or (each.errors and 2 * each.found_in >= each.failed_in))
+        and f"`{each.command}`" not in (said if each.errors else failing)
+        and each.command not in advised
     ]
-    telling = [each for each in works if each.errors or not each.is_plain]
-    if chosen or telling or habits.fails:
-        works = telling
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}
     shown.update(event for each in works for event in each.events)
@@ -259,6 +264,17 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
         if each.call not in named and f"`{each.call}`" not in said and shown.isdisjoint(each.events)
     )
     return habits._replace(works=tuple(works), fails=tuple(fails))
+
+
+def leave_asking(lesson: Lesson) -> Lesson:
+    """Return a lesson without the advice to ask for an approval, for runs that can ask nobody."""
+    asks = next((asks for asks in _ASKS if asks in lesson.summary), "")
+    if not asks:
+        return lesson
+    from dataclasses import replace
+
+    summary, rule = (text.replace(asks, _ASKS[asks]) for text in (lesson.summary, lesson.rule))
+    return replace(lesson, summary=summary, rule=rule)
 
 
 def is_of_person(lesson: Lesson) -> bool:

@@ -23,6 +23,7 @@ from archivist.brief.select import (
     RenderedBrief,
     drop_contradicted,
     is_of_person,
+    leave_asking,
     leave_told,
     order_issues,
     rules_for,
@@ -55,7 +56,7 @@ _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "r
 _COUNTED = 50
 # The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
 # A subagent makes a few of a session's calls, and so meets few of its failures.
-_OF_SUBAGENT = 0.4
+_OF_SUBAGENT = 0.5
 _IN_RESERVE = 4
 # The id of a brief is not known before it is recorded, but its length is.
 _ID_CHARACTERS = 26
@@ -463,6 +464,7 @@ def _select_for_project(
         tallies = reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names, request.provider)
     lessons = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, request.provider)]
+    lessons = list(map(leave_asking, lessons)) if habits.is_unattended else lessons
     offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.

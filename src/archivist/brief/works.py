@@ -23,25 +23,30 @@ LATEST_RUNS = 20
 _READ_RECORDS = 120
 # What is told could run in two runs at least, nearly always, and in one of the latest that tried it.
 _LEAST_RUNS = 2
-# What fewer runs tried than a fifth is seldom needed: 24 % of the commands told were run by the next session
-# of one project, with this bound 34 %.
+# A purpose that fewer runs had than a fifth is seldom needed: 24 % of the commands told were run by the next
+# session of one project, with this bound 34 %. However a purpose is spelled, its runs count.
 _LEAST_USE = 0.2
+# A default is worth a word where so many of the runs with that purpose made a call for it that could not run.
+_MISSED_SHARE = 0.1
 _LEAST_SHARE = 0.75
 _LATEST_TRIES = 3
 _OFTEN_PASSED = 0.75
 # A call that runs more of so many tests runs them all.
 _PART = 0.75
 _MANY_TESTS = 8
-# What so many runs, and half of those that commit, run before a commit is how the project is checked.
+# What so many runs, and two thirds of those that commit, run before a commit is how the project is checked.
 _COMMIT = ("commit", "git commit", "")
 _LEAST_GATED = 3
-_GATE_SHARE = 0.5
+_GATE_SHARE = 2 / 3
 _OF_ONE_PACKAGE = ("<package>", "--filter", "--workspace", " -p ", " -w ")
 _LONGEST_LINE = 200
 _SHORT_NAME = 12
 _OPENING = "Commands here: "
 _FAILING = "Failed here lately: "
 _FAILED = '"failures":{"'
+_APPROVALS = '"approvals":"'
+# What the latest of these say of approvals holds for the next run.
+_LATEST_MODES = 5
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', _FAILED)
 # What is told to fail did so in two of the latest runs that failed in anything: where little fails, these
 # reach further back, and where much does, what stopped failing is soon told no more.
@@ -49,8 +54,13 @@ _FAILING_RUNS = 10
 _LEAST_FAILING = 2
 _MOST_FAILING = 4
 _LONGEST_FAILING = 300
-# Every agent meets refused edits: they are told with what avoids them.
+# A line costs every run its tokens: what fewer of the runs meet does not pay.
+_FAILING_SHARE = 0.1
+# Every agent meets refused edits, and the tool says itself what to do. They are told with their cause in this
+# project, or where so many runs meet them that the plain line pays.
 _EDITS = "edit_not_applied"
+_PLAIN_SHARE = 1 / 3
+_LEAST_NAMED = 3
 _ABOUT_WORDS = frozenset(("usage", "missing_file", "missing_module", "missing_command", "import_error"))
 _EDIT_ADVICE = {
     "not read yet": "read the file first",
@@ -59,9 +69,14 @@ _EDIT_ADVICE = {
 }
 _EXACT_LINES = "read the lines again right before"
 # What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
+_SEVERAL = "several files"
 _SLIPS = {
-    "tabs": ("wrong number of tabs", "`sed -n 1,9l <file>` shows them"),
+    "tabs": ("wrong number of tabs", "`sed -n l <file>` shows them as `\\t`"),
     "spaces": ("wrong indentation", "copy the spaces that begin each line"),
+    _SEVERAL: (
+        "several files in one patch",
+        "a hunk that misses drops all of it: patch one file a call",
+    ),
 }
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
@@ -99,7 +114,7 @@ class WorkingCommand(NamedTuple):
     `run` is the latest in which it passed. `found_in` counts the latest runs in which it found faults,
     `errors` are those it found most, and `events` show them. `is_plain`: a run finds it without being told.
     `gated` counts the runs, of those that committed, in which it passed last before a commit, `failed_in`
-    those in which it found anything.
+    those in which it found anything, `purpose_runs` those that tried any command for its purpose.
     """
 
     purpose: str
@@ -115,11 +130,12 @@ class WorkingCommand(NamedTuple):
     gated: int = 0
     commits: int = 0
     failed_in: int = 0
+    purpose_runs: int = 0
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
         shown = {**self._asdict(), "errors": "; ".join(self.errors)}
-        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in"):
+        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in", "purpose_runs"):
             del shown[name]
         return shown
 
@@ -179,11 +195,15 @@ class RunOutcome(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """What a project's latest runs did with success, what they often failed in, and how each went."""
+    """What a project's latest runs did with success, what they often failed in, and how each went.
+
+    `is_unattended`: most of the latest runs that say so could ask nobody for an approval.
+    """
 
     works: tuple[WorkingCommand, ...] = ()
     fails: tuple[FailingCall, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
+    is_unattended: bool = False
 
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
         """Say whether runs made the call of these tags with success since one last met a failure of it.
@@ -256,7 +276,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     works = tuple(
         each
         for each in count_found(select_commands(list(runs.values()), list(runs)), noted_failures)
-        if (each.passed >= _LEAST_RUNS and each.tried >= _LEAST_USE * len(runs)) or each.errors
+        if (each.passed >= _LEAST_RUNS and each.purpose_runs >= _LEAST_USE * len(runs)) or each.errors
     )
     latest = list(providers)
     well = dict(zip(attempts, (outcome.went_well for outcome in outcomes), strict=True))
@@ -269,7 +289,9 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     }
     counted = list(failing)[:_FAILING_RUNS]
     fails = select_failing([failing[at] for at in counted], counted[-1] + 1 if counted else 0)
-    return Habits(works, fails, outcomes)
+    modes = [extra for *_, extra in rows if _APPROVALS in extra][:_LATEST_MODES]
+    is_unattended = 2 * sum(f'{_APPROVALS}off"' in extra for extra in modes) > len(modes)
+    return Habits(works, fails, outcomes, is_unattended)
 
 
 def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:
@@ -337,32 +359,52 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
         # Each client has edit tools of its own: those of another than the latest run's are not told.
         is_of_other = is_edit and runs[0].provider not in {runs[run].provider for run in of_runs}
         is_over = sum(_tag_of(name) in well for well in runs[min(of_runs)].well_since) >= _OVERCOME
-        if len(of_runs) >= _LEAST_FAILING and not is_of_other and not is_over:
-            slip = _common_slip(of_runs.values()) if is_edit else None
+        if len(of_runs) < max(_LEAST_FAILING, _FAILING_SHARE * among) or is_of_other or is_over:
+            continue
+        if is_edit:
+            if not (told := _explain_edits(error, list(of_runs.values()), among)):
+                continue
+            cause, advice = told
+        else:
             refused = _refused_words(of_runs.values())
             # That a program does not know or find something says nothing without the word.
             if not refused and any(entry.get("kind") in _ABOUT_WORDS for entry in entries):
                 continue
-            advice = _EDIT_ADVICE.get(error, _EXACT_LINES) if is_edit else ""
-            cause, advice = slip or (error + refused, advice)
-            cause += _common_place(of_runs.values()) if is_edit else ""
-            found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
+            cause, advice = error + refused, ""
+        found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
     return tuple(found.values())[:_MOST_FAILING]
+
+
+def _explain_edits(
+    error: str, runs: "Sequence[Sequence[Mapping[str, Any]]]", among: int
+) -> tuple[str, str] | None:
+    """Return why the edits of runs were refused and what avoids it; nothing where the tool says as much."""
+    slip, file = _common_slip(runs), _common_place(runs)
+    if not slip and not file and len(runs) < _PLAIN_SHARE * among:
+        return None
+    cause, advice = slip or (error, _EDIT_ADVICE.get(error, _EXACT_LINES))
+    return (f"{cause}, mostly in `{file}`" if file else cause), advice
 
 
 def _common_slip(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> tuple[str, str] | None:
     """Return what half of the runs at least got wrong in their edits, and what avoids it; else nothing."""
     slips = [{slip for entry in entries for slip in entry.get("subjects") or ()} for entries in runs]
     slip, count = next(iter(Counter(each for of_run in slips for each in of_run).most_common(1)), ("", 0))
-    return _SLIPS.get(slip) if 2 * count >= len(slips) else None
+    # A patch over several files may be wrong in a line as any other.
+    least = len(slips) + 1 if slip == _SEVERAL else len(slips)
+    return _SLIPS.get(slip) if 2 * count >= least else None
 
 
 def _common_place(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
-    """Return the file in which most of the runs met it, as a line tells it; or nothing."""
+    """Return the file in which most of the runs met it, by its path or else by its name; or nothing."""
     files = [{file for entry in entries for file in entry.get("places") or ()} for entries in runs]
-    file, count = next(iter(Counter(each for of_run in files for each in of_run).most_common(1)), ("", 0))
-    is_common = count >= _LEAST_RUNS and 2 * count >= len(files)
-    return f", mostly in `{file}`" if is_common and _is_plain(file) else ""
+    names = [{file.rpartition("/")[2] for file in of_run} for of_run in files]
+    # Two files of one name are chance.
+    for named, least in ((files, _LEAST_RUNS), (names, _LEAST_NAMED)):
+        file, count = next(iter(Counter(each for of_run in named for each in of_run).most_common(1)), ("", 0))
+        if count >= least and 2 * count > len(files) and _is_plain(file):
+            return file
+    return ""
 
 
 def _refused_words(runs: "Iterable[Sequence[Mapping[str, Any]]]") -> str:
@@ -452,11 +494,18 @@ def select_commands(
     """Choose from what each run noted, the latest run first; `names` are those of the runs."""
     tries = _count_tries(runs)
     commits = len(tries.pop(_COMMIT, ()))
-    # Where a call for a purpose could not run, the right one is worth a word.
+    trying: dict[str, set[int]] = {}
+    missing: dict[str, set[int]] = {}
+    for (purpose, command, _), of_runs in tries.items():
+        name = command if purpose == "also" else purpose
+        trying.setdefault(name, set()).update(of_runs)
+        failing = (age for age, (ran, failed, *_) in of_runs.items() if ran <= failed)
+        missing.setdefault(name, set()).update(failing)
+    # Where calls for a purpose could not run, the right one is worth a word.
     missed = {
-        purpose
-        for (purpose, *_), of_runs in tries.items()
-        if any(ran <= failed for ran, failed, *_ in of_runs.values())
+        name
+        for name, ages in missing.items()
+        if len(ages) >= max(_LEAST_RUNS, _MISSED_SHARE * len(trying[name]))
     }
     best: dict[tuple[str, bool, str], tuple[int, WorkingCommand]] = {}
     for (purpose, command, folder), of_runs in tries.items():
@@ -475,7 +524,8 @@ def select_commands(
         found = WorkingCommand(
             purpose, command, folder, len(passed), len(of_runs), run=run, is_plain=is_plain
         )
-        found = found._replace(gated=gated, commits=commits)
+        used = len(trying[command if purpose == "also" else purpose])
+        found = found._replace(gated=gated, commits=commits, purpose_runs=used)
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""
@@ -484,7 +534,9 @@ def select_commands(
     chosen: list[WorkingCommand] = []
     for (purpose, is_scoped, command), (weight, each) in sorted(best.items(), key=lambda item: -item[1][0]):
         whole = best.get((purpose, False, command), (0,))[0]
-        is_rare = is_scoped and whole and weight < whole
+        scoped = best.get((purpose, True, command), (0,))[0]
+        # A default says little beside what more runs use.
+        is_rare = (is_scoped and weight < whole) or (_is_plain_task(each.command) and weight < scoped)
         is_full = purpose == "also" and sum(one.purpose == "also" for one in chosen) == _MOST_ALSO
         if not is_rare and not is_full and len(format_line([*chosen, each])) <= _LONGEST_LINE:
             chosen.append(each)

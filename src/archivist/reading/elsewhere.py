@@ -17,8 +17,7 @@ from archivist.paths import ANY_HOME
 from archivist.projects import ENTERED, OTHERS, OWN, checkout_tops
 from archivist.reading import programs
 from archivist.reading.calls import CALL_KINDS
-from archivist.reading.failures import Failure, is_shell
-from archivist.reading.rules import FailureKind as K
+from archivist.reading.failures import is_shell
 from archivist.reading.shell import Step, parse
 from archivist.records import Episode, Event, EventKind
 from archivist.records.run_words import FOLDER, OPEN_SHELL
@@ -113,11 +112,6 @@ _LONGEST_LINE = 1500
 _LONGEST_OUTPUT = 16_000
 _MOST_PATHS = 60
 _SYSTEM = ("/etc/", "/opt/", "/usr/", "/var/")
-# The file that asks for a missing module, in a folder of the project that holds nothing of its own.
-_ASKED_IN_SCRATCH = lazy_pattern(
-    r"\b(?:from|in|required by|imported by):? ['\"]?(?:[^\s'\"]{1,300}/)?"
-    r"(?P<folder>\.?(?:tmp|temp|cache)/(?:[a-z_]{2,20}/)?)[^\s'\"]"
-)
 
 
 def run_folders(episode: Episode) -> tuple[str, str]:
@@ -366,13 +360,3 @@ def _step_paths(step: Step) -> Iterator[tuple[str, bool]]:
 
 def _is_below(folder: str, top: str) -> bool:
     return bool(top) and f"{folder}/".startswith(f"{top}/")
-
-
-def scratch_folder(failure: Failure) -> str:
-    """Return the folder of a file that a tool left in the project and that lacks a module; else nothing.
-
-    The project does not lack it.
-    """
-    is_missing = failure.kind in (K.MISSING_MODULE, K.IMPORT_ERROR)
-    found = _ASKED_IN_SCRATCH.search(failure.line) if is_missing else None
-    return found["folder"] if found else ""

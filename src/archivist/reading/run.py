@@ -23,7 +23,7 @@ from archivist.reading.cures import (
     guess_cure,
     is_refused_by_shell,
 )
-from archivist.reading.elsewhere import scratch_folder, without_elsewhere
+from archivist.reading.elsewhere import without_elsewhere
 from archivist.reading.failures import Failure
 from archivist.reading.filing import FINDINGS, failing_check, scratch_folder
 from archivist.reading.help_texts import find_accepted_words
@@ -38,7 +38,7 @@ from archivist.reading.rules import CLASSES
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 from archivist.reading.signatures import clean_output, says_more
-from archivist.reading.slips import indentation_slip
+from archivist.reading.slips import edit_slip
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -148,6 +148,7 @@ class RunReading:
     attempts: Mapping[str, AttemptCounts]
     checks: tuple[ObservedFailure, ...] = ()
     said: tuple[Event, ...] = ()
+    refused: tuple[Event, ...] = ()
     digest: dict[str, Any] = field(default_factory=dict)
 
 
@@ -193,6 +194,7 @@ def read_run(
     is_led = bool(episode.parent) and not episode.is_part
     is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(event for event in user_messages if event.text and not is_delegated)
+    refused = tuple(event for event in events if event.extra.get("rejected"))
     checks = (
         *_observe_checks(examined, episode.project),
         *_by_remedy((*met, *_guess(examined, met)), episode.project),
@@ -200,7 +202,7 @@ def read_run(
     )
     if suspicion is not None:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
-    reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said)
+    reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said, refused)
     return replace(reading, digest=_digest(reading, works, suspicion))
 
 
@@ -248,7 +250,7 @@ def _observe_failures(
     for act in calls:
         failure = act.failure if not _is_expected(calls, act, changed, made) else None
         if failure and failure.kind is K.EDIT_NOT_APPLIED:
-            failure = failure._replace(subject=indentation_slip(calls, act) or failure.subject)
+            failure = failure._replace(subject=edit_slip(calls, act) or failure.subject)
         if failure is None or _was_broken_by_run(calls, act):
             is_fleeting, cure, is_lesson = False, None, False
         else:

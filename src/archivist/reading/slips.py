@@ -1,6 +1,7 @@
-"""Say why an edit was refused: its text differs from the file only in the white space that begins its lines.
+"""Say why an edit was refused: the white space that begins its lines is wrong, or it changes several files.
 
-A file's lines are known from what the run saw of it: what a read printed, and the texts of other edits.
+A patch over several files is dropped whole if one part of it does not fit. A file's lines are known from what
+the run saw of it: what a read printed, and the texts of other edits.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from archivist.reading.calls import ToolCall
 
 TABS = "tabs"
 SPACES = "spaces"
+SEVERAL = "several files"
 # How many calls around a refused edit may have shown the file, and how many lines are compared.
 _REACH = 300
 _MOST_LINES = 2_000
@@ -19,6 +21,13 @@ _MOST_LINES = 2_000
 _NUMBERED = lazy_pattern(r"\s{0,8}\d{1,7}(?:→|\t|: |\| ?)")
 # A brace alone stands at many depths.
 _SHORTEST_LINE = 4
+
+
+def edit_slip(calls: Sequence[ToolCall], refused: ToolCall) -> str:
+    """Return what a refused edit got wrong, as far as the run shows it; or nothing."""
+    if slip := indentation_slip(calls, refused):
+        return slip
+    return SEVERAL if len({change.file for change in refused.changes}) > 1 else ""
 
 
 def indentation_slip(calls: Sequence[ToolCall], refused: ToolCall) -> str:

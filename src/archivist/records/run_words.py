@@ -95,6 +95,8 @@ OPEN_SHELL = "shell"
 OUTSIDE_SANDBOX = "outside_sandbox"
 # What helped then: advice to the clients that can be asked for it.
 OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
+# What a log says of approvals: on if the agent could ask for one, else off.
+APPROVALS = "approvals"
 # Where the run began; kept beside the folder until the event is filed.
 BEGAN = "began"
 # Marks a message that a person typed, as far as the log tells. The user's role alone says nothing: clients,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.similarity import content_stems
+from archivist.reflect.follow_ups import DOCS, NEGATED, OPENING, find_documents, find_follow_ups
 from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
 
 # How a run notes the two, and that it was the last thing said.
@@ -30,11 +31,18 @@ _MOST_RULES = 5
 # What is told to be asked for was typed in so many runs, and in this share of them.
 _LEAST_REQUESTS = 3
 _LEAST_SHARE = 0.2
-_MOST_TOLD = 3
-# A bare "commit" says little: where, and what with it, differs each time. A document says what to write.
+_MOST_TOLD = 5
+# A bare "commit" says little: where, and what with it, differs each time.
 _BARE_SHARE = 1 / 3
-_DOCUMENT_SHARE = 0.1
-# What is said last in so many of the runs that ask for it is asked at the end.
+_BARE = frozenset(("commit", "push", "rebase", "deploy"))
+# What an agent can do unasked, with nothing sent to anybody, is worth a word where fewer runs ask for it.
+_UNASKED_SHARE = 0.1
+_UNASKED = frozenset((
+    DOCS, "add tests", "run the tests", "lint", "check other places with the same bug", "clean up",
+    "review the changes",
+))  # fmt: skip
+# What is said last in so many of the runs that ask for it is asked at the end, and a document that so many of
+# them name stands for all.
 _LAST_SHARE = 2 / 3
 # Two say the same when they share so much of the shorter and of the longer one; read on the messages of four
 # projects: with less of the longer, every request to change a file was like every other.
@@ -57,7 +65,8 @@ ABOUT_WORK = lazy_pattern(
     r"|dependenc\w{1,3}|deps"
     r"|call[ -](?:paths?|sites?)|callers|side[ -]effects?|edge[ -]cases?|root[ -]causes?|specs"
     r"|specifications?"
-    r"|claims? (?:must|should|need)|assumptions?|assume|guess(?:es|ing)?|sub-?agents?|(?:through|via|with"
+    r"|claims? (?:must|should|need)|assumptions?|guessing"
+    r"|(?:assume|guess)(?= (?:any)?things?\b|[^\w ]|$)|sub-?agents?|(?:through|via|with"
     r"|to) workers"
     r"|refactor\w{0,4}|(?:code|coding) style|style ?guide|conventional|co-author\w{0,3}|deploy(?:s|ing|en"
     r"|ments?)?"
@@ -80,12 +89,6 @@ _FIRM = lazy_pattern(
     r"|não|nunca|sem|só|sempre|deve|devem|antes|depois|eu mesmo"
     r"|non|mai|senza|solo|sempre|deve|devono|ogni|prima|dopo|io stesso)\b"
     r"|不要|别|不|只|必须|都|每|前|后|自己|我来",
-    re.IGNORECASE,
-)
-_NEGATED = lazy_pattern(
-    r"\b(?:don't|do not|dont|never|no|not|without|avoid|stop|nicht|keine?n?|nie|niemals|ohne|pas|jamais"
-    r"|sans|nunca"
-    r"|sin|não|sem|non|mai|senza)\b|不|别",
     re.IGNORECASE,
 )
 # What a product shows and has: there a commit, a branch or a version is a thing to make.
@@ -124,24 +127,12 @@ _TOLD = lazy_pattern(
     re.IGNORECASE,
 )
 _CLAUSE_END = lazy_pattern(r"[;,\u3002\uff01\uff1f]|\s(?:and|then|und|dann|et|puis|y|luego|e|poi)\s")
-_OPENING = lazy_pattern(
-    r"(?i)(?:(?:ok(?:ay)?|yes|no(?=[,.!])|great|good|nice|perfect|cool|thanks|thank you|please|pls|also|and"
-    r"|but|now|then"
-    r"|next|so|finally|first|just|after that|(?:can|could|would|will) you|let'?s|let us|go ahead and"
-    r"|(?:you|we) can|i (?:want|need) you to|make sure (?:to|you)"
-    r"|(?:don't forget|remember|be sure) to|bitte|jetzt|auch|noch)\b[,:!. ]*+)*+"
-)
 _WORD = lazy_pattern(r"[^\W\d_][\w'./-]*+")
 # Places and numbers belong to one piece of work; a document at the top of every project does not.
 _DOCUMENT = lazy_pattern(r"(?i)@?\b(changelog|readme|contributing)\.(?:md|rst|txt)\b")
 # Another document is called a file, so that it is known for one without its ending.
 _OTHER_DOCUMENT = lazy_pattern(
     r"(?i)@?(?<![\w/-])(?:[\w-]{1,30}/){0,4}([a-z][a-z_-]{2,30})\.(?:md|rst|txt)\b"
-)
-# What a request is about however it is worded, and what is done with finished work.
-_THING = lazy_pattern(
-    r"\b(?:change ?log|release[ -]?notes|readme|docs|documentation|version|[a-z][a-z_-]{2,30}(?= file\b))\b",
-    re.IGNORECASE,
 )
 _PARTICULAR = lazy_pattern(r"://|[/\\`@#\[\]{}<>=|\x00\u2022]|\d|\w\.\w")
 # "There, not here" asks for the same as "there".
@@ -164,9 +155,30 @@ _NO_REQUEST = _words(
     # What switches checks off or brings something in is said anew each time.
     " disable skip ignore bypass allow approve force override install download trust turn switch"
 )
-# Verbs that ask for the same when they are about a document.
-_WRITE = _words("update add write extend adapt adjust append note mention include document put complete")
-_ACTIONS = _words("commit push rebase deploy")
+# Words for the same in rules about work: people word a rule anew each time.
+_CONCEPTS = {
+    stem: group.partition(" ")[0]
+    for group in (
+        "assume assumption assumptions guess guesses guessing speculate speculation",
+        "docs documentation documented spec specs specification specifications",
+        "verify verified check checked evidence proof prove ground grounded cite",
+        "compatibility compatible backward backwards compat shim shims legacy",
+        "unreleased released release releases shipped unpublished published",
+        "delegate delegated worker workers subagent subagents dispatch spawn",
+        "agent agents assistant assistants bot co-author co-authored attribution",
+        "title titles heading headline subject",
+        "plan plans planning",
+        "attack adversarial critique criticise challenge",
+        "commit commits committing committed",
+        "push pushes pushing pushed",
+        "test tests testing",
+    )
+    for word in group.split()
+    for stem in content_stems(word)
+}
+# Rules of three runs are one wish if each shares two of these and half of the shorter one's.
+_SHARED_CONCEPTS = 2
+_SHARED_SHARE = 0.5
 # The stems of words that stand for anything.
 _HOLLOW = content_stems("change changes code file files work thing things everything stuff please it them me")
 # Words at the end of what runs have in common that say nothing without what one run was about.
@@ -205,7 +217,7 @@ def _requests_of(message: str) -> Iterator[Request]:
             return
         sentence = _DOCUMENT.sub(r"\1", spoken.replace("\u2019", "'"))
         sentence = _OTHER_DOCUMENT.sub(r"\1 file", sentence)
-        opening = _OPENING.match(sentence)
+        opening = OPENING.match(sentence)
         said = sentence[opening.end() if opening else 0 :].rstrip(" .!\u3002\uff01")
         is_sized = len(said.encode()) >= 8 and len(said) <= _LONGEST_RULE
         if (
@@ -217,8 +229,11 @@ def _requests_of(message: str) -> Iterator[Request]:
             and len(_stems(said)) > 1
         ):
             yield Request(said, is_rule=True)
-        elif is_typed_at_once and len(message) <= _LONGEST_REQUEST and not _QUESTION.match(said):
-            yield from _plain_requests(said)
+        elif is_typed_at_once and len(message) <= _LONGEST_REQUEST:
+            follow_ups = find_follow_ups(sentence)
+            yield from (Request(each.words) for each in follow_ups)
+            if not follow_ups and not _QUESTION.match(said):
+                yield from _plain_requests(said)
 
 
 def is_about_work(said: str) -> bool:
@@ -233,16 +248,13 @@ def _plain_requests(said: str) -> Iterator[Request]:
     is_short = len(_WORD.findall(said)) <= _MOST_WORDS and not _PARTICULAR.search(said)
     for clause in [said] if is_short else _CLAUSE_END.split(said):
         bare = clause.strip(" -*\t")
-        opening = _OPENING.match(bare)
+        opening = OPENING.match(bare)
         words = bare[opening.end() if opening else 0 :]
         spoken = _WORD.findall(words.lower())
         most = _MOST_WORDS if is_short else _MOST_CLAUSE_WORDS
         is_request = 1 < len(spoken) <= most and spoken[0] not in _NO_REQUEST
-        is_action = _ACTIONS.issuperset(spoken[:1])
-        if is_request and not _PARTICULAR.search(words) and (is_action or len(_stems(words)) > 1):
+        if is_request and not _PARTICULAR.search(words) and len(_stems(words)) > 1:
             yield Request(words)
-        elif is_action and len(spoken) == 1:
-            yield Request(words.strip())
 
 
 @lru_cache(maxsize=4096)
@@ -260,7 +272,7 @@ def are_alike(first: str, second: str) -> bool:
     if shared < 2 or shared < _SHARED_OF_SHORTER * min(len(ours), len(theirs)):
         return False
     is_near = shared >= _SHARED_OF_LONGER * max(len(ours), len(theirs))
-    denied = [bool(_NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
+    denied = [bool(NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
     return is_near and denied[0] == denied[1]
 
 
@@ -304,7 +316,7 @@ def usual_words(requests: Sequence[Request]) -> list[str]:
 
 def _says_all(request: str, words: str) -> bool:
     """Say whether a request asks for all that the words say, or more."""
-    is_denied, is_other_denied = (bool(_NEGATED.search(text)) for text in (request, words))
+    is_denied, is_other_denied = (bool(NEGATED.search(text)) for text in (request, words))
     return _stems(words) <= _stems(request) and is_denied == is_other_denied
 
 
@@ -313,71 +325,107 @@ def _asks_for(request: str, words: str) -> bool:
     return _says_all(request, words) and f" to {words.split()[0].lower()}" not in request.lower()
 
 
+def _are_one_wish(first: str, second: str) -> bool:
+    """Say whether two rules about work are about the same, in whatever words, and agree in negation."""
+    ours, theirs = (
+        frozenset(_CONCEPTS.get(stem, stem) for stem in _stems(words)) for words in (first, second)
+    )
+    shared = ours & theirs
+    is_shared = len(shared) >= max(_SHARED_CONCEPTS, _SHARED_SHARE * min(len(ours), len(theirs)))
+    # Words of any sentence are no subject in common.
+    is_about_same = not shared.isdisjoint(_CONCEPTS.values())
+    denied = [bool(NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
+    return is_shared and is_about_same and denied[0] == denied[1]
+
+
 def find_repeated(
     rule: Request, earlier: Mapping[str, Iterable[Request]]
 ) -> tuple[str, str, tuple[str, ...]] | None:
     """Return a rule that comes back: as first said, as it is told, and the earlier runs that heard it."""
+    if not rule.is_rule:
+        return None
     rules = [(run, old) for run, made in earlier.items() for old in made if old.is_rule]
     first = next((old for _, old in rules if are_alike(old.words, rule.words)), None)
-    if not rule.is_rule or first is None:
-        return None
-    alike = {run: old for run, old in rules if are_alike(first.words, old.words)}
+    alike = {run: old for run, old in rules if first and are_alike(first.words, old.words)}
+    if first is None:
+        alike = {run: old for run, old in reversed(rules) if _are_one_wish(old.words, rule.words)}
+        if len(alike) < _LEAST_REQUESTS - 1:
+            return None
+        alike = dict(reversed(alike.items()))
+        first = next(iter(alike.values()))
     return first.words, usual_words([*alike.values(), rule])[0], tuple(alike)
 
 
 def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tuple[str, ...]]]:
-    """Choose what the user asks for in many runs, most first: the usual words, and the runs that say them."""
+    """Choose what the user asks for in many runs, most first: the usual words, and the runs that ask for it.
+
+    Follow-ups are counted by their kind, however they are worded; other requests by their words.
+    """
     plain = [(run, request) for run, requests in made.items() for request in requests if not request.is_rule]
+    chosen = _select_follow_ups(plain, len(made))
     alike: dict[str, dict[str, Request]] = {}
     for run, request in plain:
-        firsts = [first for first in alike if are_alike(first, request.words)]
-        for first in firsts or [request.words]:
-            alike.setdefault(first, {}).setdefault(run, request)
+        if not find_follow_ups(request.words):
+            firsts = [first for first in alike if are_alike(first, request.words)]
+            for first in firsts or [request.words]:
+                alike.setdefault(first, {}).setdefault(run, request)
     least = max(_LEAST_REQUESTS, _LEAST_SHARE * len(made))
-    chosen: dict[str, tuple[str, ...]] = {}
     for those in sorted(alike.values(), key=len, reverse=True):
         # Of words that overlap with what is told already, others are looked for.
         usual = usual_words(list(those.values()))
         words = next((words for words in usual if not any(_is_said_by(told, words) for told in chosen)), "")
-        if not words:
-            continue
-        runs = tuple(dict.fromkeys(run for run, request in plain if _asks_for(request.words, words)))
-        if len(runs) >= (least if len(_stems(words)) > 1 else max(least, _BARE_SHARE * len(made))):
-            chosen[words] = runs
-    told = frozenset(word for words in chosen for word in words.lower().split())
-    subjects = _select_subjects(plain)
-    for name, words, runs in subjects:
-        share = _BARE_SHARE if name in _ACTIONS else _DOCUMENT_SHARE
-        if name not in told and len(runs) >= max(_LEAST_REQUESTS, share * len(made)):
+        runs = tuple(
+            dict.fromkeys(run for run, request in plain if words and _asks_for(request.words, words))
+        )
+        if len(runs) >= least:
             chosen[words] = runs
     return sorted(chosen.items(), key=lambda item: -len(item[1]))[:_MOST_TOLD]
 
 
+def _select_follow_ups(plain: Sequence[tuple[str, Request]], runs: int) -> dict[str, tuple[str, ...]]:
+    """Return what is asked for after the work in enough of so many runs: the usual words, and the runs."""
+    asked: dict[str, list[tuple[str, str]]] = {}
+    for run, request in plain:
+        for each in find_follow_ups(request.words):
+            asked.setdefault(each.kind, []).append((run, each.words))
+    chosen: dict[str, tuple[str, ...]] = {}
+    for kind, those in sorted(asked.items(), key=lambda item: -len({run for run, _ in item[1]})):
+        words = _usual_of_kind(kind, [words for _, words in those])
+        asking = tuple(dict.fromkeys(run for run, _ in those))
+        share = _BARE_SHARE if words in _BARE else _UNASKED_SHARE if kind in _UNASKED else _LEAST_SHARE
+        # "Address feedback and failing checks" says both.
+        is_said = any(kind in {each.kind for each in find_follow_ups(told)} for told in chosen)
+        if len(asking) >= max(_LEAST_REQUESTS, share * runs) and not is_said:
+            chosen[words] = asking
+    return chosen
+
+
+def _usual_of_kind(kind: str, asked: Sequence[str]) -> str:
+    """Return the words for a kind of follow-up that most of those asking for it use, else its plain name."""
+    usual = usual_words([Request(words) for words in asked])
+    # Of a question only its kind is told.
+    fitting = (
+        words
+        for words in usual
+        if not _QUESTION.match(words) and any(each.kind == kind for each in find_follow_ups(words))
+    )
+    documents = Counter(document for words in asked for document in find_documents(words))
+    if kind == DOCS and documents:
+        named = [document for document, _ in documents.most_common(2)]
+        if named[1:] and documents[named[0]] < _LAST_SHARE * len(asked):
+            return f"update the {named[0]} and the {named[1]}"
+        return next(fitting, f"update the {named[0]}")
+    return next(fitting, kind)
+
+
 def is_asked_at_end(made: Mapping[str, Sequence[Request]], words: str, runs: Sequence[str]) -> bool:
     """Say whether what the user often asks for is mostly the last thing that they say in a run."""
-    asking = [[each for each in made[run] if _asks_for(each.words, words)] for run in runs]
-    return sum(any(each.is_last for each in those) for those in asking) >= _LAST_SHARE * len(runs)
+    kinds = {each.kind for each in find_follow_ups(words)[:1]}
 
+    def asks(request: Request) -> bool:
+        return _asks_for(request.words, words) or any(
+            each.kind in kinds for each in find_follow_ups(request.words)
+        )
 
-def _select_subjects(plain: Iterable[tuple[str, Request]]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield what requests in ever other words are about: its name, the usual verb with it, the runs."""
-    about: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
-    clauses = ((run, clause) for run, request in plain for clause in _CLAUSE_END.split(request.words))
-    for run, clause in clauses:
-        spoken = _WORD.findall(clause.lower())
-        if not spoken or _NEGATED.search(clause):
-            continue
-        verb = spoken[0]
-        if verb in _ACTIONS:
-            about.setdefault((verb, verb), []).append((run, verb, ""))
-        for thing in _THING.finditer(clause):
-            name = thing[0].lower().replace("-", "").replace(" ", "")
-            is_file = clause[thing.end() :].startswith(" file")
-            kind = "update" if verb in _WRITE else verb
-            words = f" the {thing[0]}{' file' if is_file else ''}"
-            about.setdefault((kind, name), []).append((run, verb, words))
-    for (kind, name), those in sorted(about.items(), key=lambda item: -len(item[1])):
-        usual, times = Counter(verb for _, verb, _ in those).most_common(1)[0]
-        thing_words = Counter(words for *_, words in those).most_common(1)[0][0]
-        verb = usual if 2 * times > len(those) else kind
-        yield name, f"{verb}{thing_words}", tuple(dict.fromkeys(run for run, *_ in those))
+    at_end = sum(any(each.is_last and asks(each) for each in made[run]) for run in runs)
+    return at_end >= _LAST_SHARE * len(runs)

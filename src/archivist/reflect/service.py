@@ -81,7 +81,7 @@ IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Seve
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
 # What later runs are told as it was noted is noted of the user's own runs alone.
-_NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": [], "noise": {}}
+_NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": [], "plan": False, "noise": {}}
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 # The runs that an agent reflects on in one call; a statement of SQLite has 32,766 variables at most.
@@ -215,7 +215,7 @@ def reflect(
     session = seen.episode.session
     bank.announce(messages.REFLECTION_START, run=run, session=session, scenario=why.value)
     reading = read_context(seen)
-    digest = {**reading.digest, "asked": _typed_requests(reading)}
+    digest = {**reading.digest, **_note_wishes(reading)}
     candidates = gate.admit_candidates(
         mine_candidates(reading, history_of(seen)),
         {event.id for event in seen.events},
@@ -315,7 +315,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
     # The failures are stored all the same, so that later runs can see a pattern.
     seen = load_context(bank, run)
     reading = read_context(seen)
-    digest = to_plain({**reading.digest, "asked": _typed_requests(reading)})
+    digest = to_plain({**reading.digest, **_note_wishes(reading)})
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
         if not writer.is_own_run(run):
@@ -419,19 +419,24 @@ def notes_of(episode: Episode) -> dict[str, Any]:
     return notes if isinstance(notes, dict) else {}
 
 
-def _typed_requests(reading: RunReading) -> list[list[str]]:
-    """Return what the user asked for; a later run that hears it again tells it, so nothing suspicious."""
+def _note_wishes(reading: RunReading) -> dict[str, Any]:
+    """Return what the user asked for, and whether they refused a plan.
+
+    A later run that hears a request again tells it, so nothing suspicious.
+    """
     from archivist.lessons.risky_text import suspicion
+    from archivist.reflect.miners.plans import refused_plan
     from archivist.reflect.miners.wishes import find_typed_requests, last_typed
     from archivist.reflect.requests import AT_END, REQUEST, RULE
 
     last = last_typed(reading)
-    return [
+    asked = [
         [RULE if request.is_rule else REQUEST, request.words, *([AT_END] if event.seq == last else [])]
         for event, asked in find_typed_requests(reading)
         for request in asked
         if not suspicion(request.words, "")
     ]
+    return {"asked": asked, "plan": refused_plan(reading) is not None}
 
 
 def _failures(digest: dict[str, Any]) -> dict[str, Any]:

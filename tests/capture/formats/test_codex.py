@@ -389,6 +389,13 @@ def test_a_gateway_is_not_the_models_maker(capture: Read) -> None:
     )
 
 
+@pytest.mark.parametrize(("policy", "approvals"), [("never", "off"), ("on-request", "on")])
+def test_whether_the_agent_may_ask_for_approvals_is_kept(capture: Read, policy: str, approvals: str) -> None:
+    turns = [{"type": "turn_context", "payload": {"approval_policy": each}} for each in ("untrusted", policy)]
+    _, (episode,), _ = capture(codex, META, *turns, item(type="message", role="user", content="Hi"))
+    assert episode.extra["approvals"] == approvals
+
+
 def test_a_web_search_is_one_call_and_leaves_nothing_open(capture: Read) -> None:
     searched = item(type="web_search_call", status="completed", action={"type": "search", "query": "kiln"})
     said = item(type="message", role="assistant", content=[{"type": "output_text", "text": "Found it."}])

@@ -206,12 +206,26 @@ def test_an_address_in_a_wish_stays_whole() -> None:
         ("Use pnpm instead of npm.", False),
         ("We use yarn here, not npm.", False),
         ("Use icons instead of the names in the circle.", True),
+        ("Do not assume any order in the list.", True),
+        ("Don't call find on the rows twice.", True),
+        ("Don't commit generated files.", False),
     ],
 )
 def test_a_correction_counts_less_when_it_names_nothing_that_was_run(message: str, is_doubtful: bool) -> None:
     """Such a correction may be about what is being made, not about how the project is worked on."""
-    heard = one(run(user("Add the page"), sh("npm test", "ok"), user(message)))
+    ran = (sh("npm test", "ok"), sh("gh pr list", "12 open"), sh("find . -name a", "./a"))
+    heard = one(run(user("Add the page"), *ran, user(message)))
     assert (heard.importance < 0.7) is is_doubtful
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize(
+    "message",
+    ["Never return an empty list from this function.", "Always sort by price in that table, please."],
+)
+def test_what_is_bound_to_one_thing_at_hand_is_no_standing_wish(message: str) -> None:
+    assert not any(is_standing for _, is_standing in find_wishes(message))
+    assert find_wishes("Never push to this branch.") == [("Never push to this branch.", True)]
 
 
 @pytest.mark.req("N7")

@@ -26,6 +26,7 @@ from archivist.capture.values import (
 from archivist.cold_start import lazy_pattern
 from archivist.paths import project_of_address, remote_address
 from archivist.records import EpisodeStatus, EventKind
+from archivist.records.run_words import APPROVALS
 
 name = "codex"
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
@@ -183,6 +184,8 @@ class _Thread(Recorder):
     def _read_context(self, context: Mapping[str, Any]) -> None:
         self.use_model(text(context, "model"))
         self.enter_folder(text(context, "cwd"))
+        if policy := text(context, "approval_policy"):
+            self.extra[APPROVALS] = "off" if policy == "never" else "on"
 
     def _read_item(self, item: Mapping[str, Any]) -> None:
         kind = text(item, "type")

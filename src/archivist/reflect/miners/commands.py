@@ -17,7 +17,7 @@ from archivist.reading.refused_options import ANY_OPTION, refusing_step
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
-from archivist.reading.slips import SPACES, TABS
+from archivist.reading.slips import SEVERAL, SPACES, TABS
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -62,8 +62,9 @@ _REFUSALS = {
 }
 # What an edit got wrong, as its indentation shows, and what avoids it.
 _SLIPS = {
-    TABS: ("text with the wrong number of tabs", "`sed -n 1,9l <file>` shows the tabs of these lines"),
+    TABS: ("text with the wrong number of tabs", "`sed -n l <file>` shows them as `\\t`"),
     SPACES: ("text with the wrong indentation", "copy the spaces that begin each line"),
+    SEVERAL: ("a patch of several files", "patch one file a call: a hunk that misses drops the whole patch"),
 }
 # The miners of the other kinds decide alone whether there is a lesson.
 _RECURRING_KINDS = (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.PROVIDER, K.CRASH, K.OTHER)

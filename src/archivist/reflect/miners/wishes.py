@@ -11,6 +11,7 @@ from typing import NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.contradiction import contradicts
+from archivist.reading.programs import LOOKS
 from archivist.reading.run import RunReading
 from archivist.reading.signatures import message_words
 from archivist.reading.wording import clip_words, format_rule, tags
@@ -103,6 +104,12 @@ _STANDING_IN_TASK = lazy_pattern(
     r"|(?<=please )remember\b|remember[,:]? (?:to |that (?:you |we )?(?:should |must )?)?(?:always|never)\b)",
     re.IGNORECASE,
 )
+# What is bound to one thing at hand, not to the project.
+_AT_HAND = lazy_pattern(
+    r"\b(?:in|for|of|on|from|to|by|with|about) th(?:is|at|ese|ose)"
+    r" (?!(?:repo|repository|project|codebase|workspace|machine|computer|branch|folder)\b)\w",
+    re.IGNORECASE,
+)
 # An order to do something with what is at hand; a wish about the project speaks of it, or of us.
 _DONE_NOW = lazy_pattern(
     r"\A\W{0,3}(?:use|do not|don't|add|avoid|stop|put|write|leave|only)\b", re.IGNORECASE
@@ -119,19 +126,17 @@ def mine_wishes(material: Material) -> list[Candidate]:
     found: dict[str, Candidate] = {}
     # The task belongs to the first part of a run; a later part begins with what was said later.
     has_task = not material.reading.episode.is_part
-    ran = {
-        word
-        for act in material.reading.acts
-        for step in act.steps
-        for word in (step.program, *step.subcommand.split())
-    }
+    # Programs that only look have names of any sentence: find, sort, cut.
+    ran = {step.program for act in material.reading.acts for step in act.steps}.difference(LOOKS)
     for place, event in enumerate(material.reading.said):
         if event.extra.get(TYPED) is not True:
             continue
         for sentence, is_standing in find_wishes(event.text, is_task=has_task and not place):
             wish = state_rule(sentence)
-            is_about_work = not ran.isdisjoint(re.findall(r"[\w.:+-]{2,40}", wish.lower()))
-            is_doubtful = _DONE_NOW.search(wish) and not is_about_work and not _OF_PROJECT.search(sentence)
+            is_of_work = is_about_work(wish) or not ran.isdisjoint(
+                re.findall(r"[\w.:+-]{2,40}", wish.lower())
+            )
+            is_doubtful = _DONE_NOW.search(wish) and not is_of_work and not _OF_PROJECT.search(sentence)
             lesson = make_wish(material, event, wish, is_standing=is_standing)
             if is_doubtful and not is_standing:
                 lesson = replace(lesson, importance=_ONCE_IMPORTANCE)
@@ -288,7 +293,7 @@ def _find_wish(sentence: str) -> _Wish | None:
         return next((_Wish(0, is_standing=True) for found in asked if found), None)
     if _WEIGHING.search(sentence):
         return None
-    for wish in _STANDING.finditer(sentence):
+    for wish in _STANDING.finditer(sentence) if not _AT_HAND.search(sentence) else ():
         # A mark that the pattern begins with ends the clause before it.
         before = sentence[: wish.start() + 1]
         if not _ABOUT_OTHERS.search(_CLAUSE_END.split(before)[-1]) and _is_remark(before):
