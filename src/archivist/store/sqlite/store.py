@@ -278,7 +278,7 @@ class SqliteStore:
 
         with self._map_errors(), queue_at_folder(self.path.parent, self._busy_timeout_s):
             if self._log is not None:
-                self._log.before_commit(is_rewritten=True)
+                self._log.before_write(is_rewritten=True)
             is_clean = scrub(self._db)
             if self._log is not None:
                 self._log.after_commit()
@@ -470,9 +470,9 @@ def _immediate_transaction(
         finally:
             db.set_busy_timeout(int(usual_timeout_s * 1000))
         try:
-            yield
             if log is not None:
-                log.before_commit()
+                log.before_write()
+            yield
             # The first migration has not made the ledger yet.
             entry = None
             with suppress(apsw.SQLError):
