@@ -24,7 +24,7 @@ from archivist.edges.cli.brief import (
 from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import EXIT_PARTIAL, Answer, Table, embed, note, problem_lines, progress
 from archivist.edges.cli.session import Session
-from archivist.errors import BankLockedError, BankReadOnlyError, InputError
+from archivist.errors import BankFullError, BankLockedError, BankReadOnlyError, InputError
 from archivist.ids import new_id
 from archivist.records.run_words import Effect, EpisodeKind, EpisodeStatus
 from archivist.records.words import ActorKind
@@ -91,7 +91,7 @@ def start(
                 note(f"archivist: the run {name!r} is finished: this brief is not recorded, nor judged")
                 note("hint: give each run a name of its own, or leave --run out")
         # A brief that is not recorded is better than a run that does not start.
-        except (BankReadOnlyError, BankLockedError) as error:
+        except (BankReadOnlyError, BankLockedError, BankFullError) as error:
             note(f"archivist: {error.message}: the run is told, but not recorded")
             brief = bank.brief(request.for_run(""), global_bank=global_bank)
     elif global_bank is not None:
