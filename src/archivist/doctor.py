@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from archivist.access.rights import DENIAL, Layer, reads, writes
 from archivist.clock import from_text
-from archivist.errors import ArchivistError, BankDamagedError, BankError
+from archivist.errors import ArchivistError, BankDamagedError, BankError, EmbedderError
 from archivist.recall.query import LIVE
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status, TaskState
@@ -130,6 +130,9 @@ def _check_locks(bank: Bank) -> tuple[bool, str]:
 
 
 def _check_vectors(bank: Bank) -> tuple[bool, str]:
+    from archivist.recall.embedders.endpoint import EndpointEmbedder
+    from archivist.recall.vectors_service import changed_dimensions
+
     try:
         embedder = bank.embedder
     except ArchivistError as error:
@@ -138,6 +141,15 @@ def _check_vectors(bank: Bank) -> tuple[bool, str]:
         return True, "off: recall.embedder is none"
     with bank.reading() as reader:
         in_use, waiting = reader.embedder_in_use(), reader.pending_embedding_count(embedder.name)
+        width = reader.embedder_dimensions(embedder.name)
+    if width and isinstance(embedder, EndpointEmbedder):
+        # What its model is, only the endpoint knows.
+        try:
+            if len(embedder.embed_query("dimensions")) != width:
+                changed = changed_dimensions(embedder, width)
+                return False, f"{changed.message}: archivist doctor --reindex"
+        except EmbedderError as error:
+            return False, f"words alone are searched: {error.message}"
     if 0 < waiting <= FRESH and in_use in ("", embedder.name):
         return True, f"{waiting} of {embedder.name} will be made by the next reflection"
     if waiting:

@@ -21,6 +21,7 @@ ArchivistError
     ├── NotABankError     not_a_bank       the file is something else
     ├── BankTooNewError   bank_too_new     made by a later version
     ├── BankReadOnlyError bank_read_only   it cannot be written
+    ├── BankFullError     bank_full        its disk has no room
     ├── BankLockedError   bank_locked      another process held it for too long
     ├── BankUnreachableError bank_unreachable its server does not answer
     ├── FilesLockedError  files_locked     another process wrote files for too long
@@ -257,6 +258,15 @@ class BankReadOnlyError(BankError):
         super().__init__(
             f"{place!r} cannot be written", hint=hint or "check the permissions of the file and its folder"
         )
+
+
+class BankFullError(BankError):
+    """The disk of the bank has no room for a write."""
+
+    code = "bank_full"
+
+    def __init__(self, place: str, *, hint: str = "free some space; nothing was lost") -> None:
+        super().__init__(f"the disk is full: {place!r}", hint=hint)
 
 
 class BankLockedError(BankError):

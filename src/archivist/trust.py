@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,6 +46,8 @@ _LOSS_NOTE = "lost"
 # Where the log's head holds two random numbers.
 _SALTS = slice(16, 24)
 _FILLED_NEXT = "next"
+# Where the log's index, in the machine's own byte order, holds the number of the last committed page.
+_FRAMES = slice(16, 20)
 _LOOKS = 20
 _LOOK_AGAIN_S = 0.005
 # A repository can bring a bank into each of its folders; asking the user's settings about one takes 1 ms.
@@ -229,16 +232,21 @@ class LogNote:
         """Say whether there is a log that holds anything."""
         return bool(_size(self._log))
 
-    def before_commit(self, *, is_rewritten: bool = False) -> None:
-        """Note that a log which is still empty, or will be, is about to be filled."""
+    def before_write(self, *, is_rewritten: bool = False) -> None:
+        """Note, holding the write lock, that SQLite may give the log a new head with salts of its own.
+
+        It does so in an empty log, and in one without a whole transaction, as a killed process leaves it,
+        even before the commit when a transaction outgrows the cache.
+        """
         number, size, _ = self._look()
-        if number and (is_rewritten or not size):
+        if number and (is_rewritten or not size or not self._count_frames()):
+            self._known = ""
             self._write(number, _FILLED_NEXT)
 
     def before_overwrite(self) -> None:
         """Note that the log will hold another state of the bank, whose ledger may end at an earlier entry."""
         self._entry = 0
-        self.before_commit(is_rewritten=True)
+        self.before_write(is_rewritten=True)
 
     def after_commit(self, entry: int | None = None) -> None:
         """Note the log as it is now, and the number of the ledger's last entry."""
@@ -287,6 +295,14 @@ class LogNote:
             return found.st_ino, found.st_size, os.read(descriptor, _SALTS.stop)[_SALTS].hex()
         finally:
             os.close(descriptor)
+
+    def _count_frames(self) -> int:
+        """Return how many pages of committed transactions the log holds, which its index says."""
+        try:
+            with self._bank.with_name(f"{self._bank.name}-shm").open("rb") as index:
+                return int.from_bytes(index.read(_FRAMES.stop)[_FRAMES], sys.byteorder)
+        except OSError:
+            return 1
 
     def _read(self) -> tuple[int, str, int]:
         try:

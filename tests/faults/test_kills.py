@@ -282,8 +282,8 @@ def test_some_kills(world: World, name: str, count: int) -> None:
         _kill_and_check(world, verb, step)
 
 
-def test_a_restore_that_is_killed_leaves_the_bank_the_users_own(tmp_path: Path) -> None:
-    """No folder is trusted here, so the log and the mark of the bank must be known at every step."""
+def _own_world(tmp_path: Path) -> World:
+    """Make a world without a trusted folder: log and mark of the bank must be known at each step."""
     project = tmp_path / "project"
 
     def run(*words: str) -> Ran:
@@ -295,6 +295,31 @@ def test_a_restore_that_is_killed_leaves_the_bank_the_users_own(tmp_path: Path) 
         folder.mkdir()
     for words in (("init",), ("lessons", "add", "Run the linter first"), ("backup", "{outside}/before.db")):
         assert run(*words).code == 0
+    return made
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_writers_that_are_killed_leave_a_log_that_is_known(tmp_path: Path, first: int) -> None:
+    """SQLite gives a log without a whole transaction a new head; whoever wrote it may be killed as well."""
+    world = _own_world(tmp_path)
+    log = world.bank.with_name("memory.db-wal")
+    for second in (1, 2, 3, 5, 12):
+        for number in (first, second):
+            words = ("knowledge", "set", "ports", f"web-{number}", "8080")
+            world.kill(words, KILL_WRITE=str(number), ARCHIVIST_TRUST__FOLDERS="")
+        assert log.exists(), second
+        listed = world.run("lessons", "list")
+        assert (listed.code, "Run the linter first" in listed.out, listed.err) == (0, True, ""), (
+            second,
+            listed,
+        )
+    assert world.run("verify").code == 0
+
+
+def test_a_restore_that_is_killed_leaves_the_bank_the_users_own(tmp_path: Path) -> None:
+    made = _own_world(tmp_path)
+    run = made.run
     assert run("lessons", "add", "Pin the parser").code == 0
     restore = ("restore", "{outside}/before.db")
     counted = tmp_path / "steps"

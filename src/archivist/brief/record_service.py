@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from archivist.brief.select import BriefedLesson, RenderedBrief, withhold
-from archivist.errors import BankLockedError, BankReadOnlyError
+from archivist.errors import BankFullError, BankLockedError, BankReadOnlyError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -130,7 +130,7 @@ def record_brief(
         if global_bank is not None and any(each.is_global for each in (*chosen, *withheld)):
             with global_bank.transaction() as writer:
                 writer.put(build_record(True, {}), "brief")
-    except (BankLockedError, BankReadOnlyError):
+    except (BankLockedError, BankReadOnlyError, BankFullError):
         if not is_session:
             raise
         return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from archivist.capture.clean import Cleaner
 from archivist.capture.service import CaptureOverrides
 from archivist.errors import BankReadOnlyError, InputError, RecordError
 from archivist.exchange import files, share
-from archivist.files.jsonl import LineProblem, read_lines, write_lines
+from archivist.files.jsonl import JsonLine, LineProblem, read_lines, write_lines
 from archivist.files.open import list_files, open_regular, real_path
 from archivist.files.write import make_folder, replace_file
 from archivist.ids import derived_id
@@ -34,11 +35,11 @@ from archivist.lessons.candidate import (
 from archivist.lessons.file_words import require_voucher
 from archivist.lessons.standing import counted_elsewhere, is_said_here, lesson_text
 from archivist.paths import as_text
-from archivist.records import Brief, Episode, Lesson, Proposal, Provenance, Status
-from archivist.records.kinds import kind_of
+from archivist.records import Brief, Episode, Folder, Lesson, Proposal, Provenance, Status
+from archivist.records.kinds import kind_for, kind_of
 from archivist.records.plain import canonical_json
 from archivist.records.shapes import later_record
-from archivist.records.words import MAX_RUN_COUNT
+from archivist.records.words import MAX_RUN_COUNT, WRITTEN_FILES
 from archivist.service import BankService
 from archivist.store.filters import above
 from archivist.text import make_legible
@@ -54,7 +55,6 @@ _ACCEPTED = "accepted_origins"
 # The ids of banks; an origin's name is shown, and typed again by a person.
 _ORIGIN = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 # The setting that lists the files that the bank wrote.
-_WRITTEN = "written_files"
 # How far another machine's clock may be ahead of ours.
 _MOST_SKEW = timedelta(days=1)
 # Marks a path whose bytes are not UTF-8.
@@ -118,7 +118,7 @@ class Exchange(BankService):
             name = path.name.removesuffix(".gz").removesuffix(files.ORIGINAL)
             is_archive = name in files.ARCHIVE_NAMES
             for line in read_lines(path):
-                batch.add_line(line, is_archive=is_archive)
+                batch.add_line(_refuse_outside(self._bank.root, line), is_archive=is_archive)
         if is_strict and batch.problems:
             raise InputError(
                 f"{len(batch.problems)} bad lines, nothing was imported; the first: {batch.problems[0]}",
@@ -401,12 +401,16 @@ class Exchange(BankService):
 
         A file has no digest when writing it was interrupted.
         """
-        with self._bank.reading() as reader:
-            listed = _load_listed(reader)
         return {
             os.fsdecode(unquote_to_bytes(name.removeprefix(_URI))) if name.startswith(_URI) else name: digest
-            for name, digest in listed.items()
+            for name, digest in self.listed_files().items()
         }
+
+    @reads(Layer.BANK)
+    def listed_files(self) -> dict[str, str]:
+        """Return the files that this bank wrote as it lists them, for a backup that takes its place."""
+        with self._bank.reading() as reader:
+            return _load_listed(reader)
 
     @reads(Layer.BANK)
     def changed_files(self, paths: Iterable[Path]) -> list[Path]:
@@ -424,6 +428,22 @@ class Exchange(BankService):
             run_count=reader.run_count(),
             is_accepted=is_accepted,
         )
+
+
+def _refuse_outside(root: Path, line: JsonLine | LineProblem) -> JsonLine | LineProblem:
+    """Refuse a line that would watch a folder outside of the project: agents read what is watched."""
+    if isinstance(line, LineProblem) or not line.value.keys() >= kind_for(Folder).signs:
+        return line
+    folder = str(line.value["id"])
+    try:
+        if real_path(root / folder).is_relative_to(real_path(root)):
+            return line
+    except (OSError, ValueError, RuntimeError):
+        # No path of this machine.
+        pass
+    shown = shlex.quote(make_legible(folder))
+    reason = f"the folder is outside of the project; if you want it: archivist archive watch {shown}"
+    return LineProblem(line.file, line.number, reason)
 
 
 def _keep_own_words(
@@ -495,13 +515,13 @@ def _listed_name(path: Path) -> str:
 
 
 def _load_listed(reader: Reader) -> dict[str, str]:
-    return reader.json_setting(_WRITTEN)
+    return reader.json_setting(WRITTEN_FILES)
 
 
 def _store_listed(writer: Writer, listed: dict[str, str]) -> None:
     updated = canonical_json(listed)
-    if updated != writer.setting(_WRITTEN):
-        writer.set_setting(_WRITTEN, updated)
+    if updated != writer.setting(WRITTEN_FILES):
+        writer.set_setting(WRITTEN_FILES, updated)
 
 
 def lesson_words(lesson: Lesson) -> tuple[str, str, str]:

@@ -26,6 +26,7 @@ _RAW_BYTES = "raw bytes"
 # Files are searched in chunks, so that a large one does not fill the memory.
 _CHUNK = 1 << 22
 _CHANGED = "changed since the bank wrote it: check it yourself"
+_REPLACED = "the bank as it was before a restore or salvage: remove it when you need it no more"
 _FOREIGN = "another clone wrote it: erase there too, before the next share"
 # The keys of exported lines that hold ids of records, words of lessons, and signatures.
 _ID_KEYS = ("id", "uid", "lesson_uid", "lesson")
@@ -83,7 +84,9 @@ def clean_files(
         for path in sorted(folder.rglob("*")):
             # Closing a second handle on a database file would release the locks that the store holds.
             if path.is_file() and ".db" not in path.suffix and real_path(path) not in files:
-                places += _check_foreign_file(path, query, "the bank did not write it: check it yourself")
+                is_replaced = path.name.startswith(f"{bank.path.name}.")
+                note = _REPLACED if is_replaced else "the bank did not write it: check it yourself"
+                places += _check_foreign_file(path, query, note)
     return places
 
 

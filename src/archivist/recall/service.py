@@ -56,6 +56,7 @@ from archivist.recall.scoring import (
     to_unit_scale,
 )
 from archivist.recall.statements import END_WORDS, words_beside_end
+from archivist.recall.vectors_service import changed_dimensions
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
 from archivist.service import BankService
@@ -65,6 +66,7 @@ from archivist.text import shorten_line
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
+    from archivist.recall.embedders import Embedder
     from archivist.records import Provenance
     from archivist.store.protocol import Reader
     from archivist.store.results import IndexedDocument
@@ -256,9 +258,11 @@ class Recall(BankService):
         try:
             # As an array, which numpy reads without a copy: six times a query this took 15 µs for a list.
             vector = array("f", embedder.embed_query(text[:_EMBEDDED])) if embedder else ()
+            if embedder and table is None and (width := self._stored_width(embedder)) not in (0, len(vector)):
+                raise changed_dimensions(embedder, width)
         except EmbedderError as error:
             # The words can still answer.
-            embedder, problem = None, error.message
+            embedder, vector, problem = None, (), error.message
         return Question(
             text,
             frozenset(speakers | {ASSISTANT} if lexical.asks_assistant(query.text) else speakers),
@@ -269,6 +273,10 @@ class Recall(BankService):
             problem,
             table is None or table.has_known_words(text),
         )
+
+    def _stored_width(self, embedder: Embedder) -> int:
+        with self._bank.reading() as reader:
+            return reader.embedder_dimensions(embedder.name)
 
 
 def _is_supported(why: Relevance) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from archivist.errors import BankLockedError, EmbedderError
 from archivist.recall.results import FRESH
 from archivist.service import BankService
+
+if TYPE_CHECKING:
+    from archivist.recall.embedders import Embedder
 
 # Texts that are embedded between two short transactions.
 _BATCH = 4096
@@ -15,6 +19,14 @@ _BATCH = 4096
 _FEW = 32
 # From so many on a write makes vectors: well below what a search embeds by itself.
 _BACKLOG = FRESH // 2
+
+
+def changed_dimensions(embedder: Embedder, stored: int) -> EmbedderError:
+    """Return the error that vectors of another length than the stored ones cannot be compared with them."""
+    return EmbedderError(
+        f"{embedder.name} gives vectors of {embedder.dimensions} dimensions, the bank has those of {stored}",
+        hint="archivist doctor --reindex makes all of them again",
+    )
 
 
 class Vectors(BankService):
@@ -25,6 +37,7 @@ class Vectors(BankService):
 
         While the embedder changes, search uses the vectors of the old one until all are made.
         """
+        from archivist.recall.embedders.static import StaticEmbedder
         from archivist.store.vectors import pack_vector, pack_vectors
 
         bank, embedder = self._bank, self._bank.embedder
@@ -34,6 +47,7 @@ class Vectors(BankService):
         with bank.reading() as reader:
             waiting = reader.pending_embedding_count(embedder.name)
             in_use = reader.embedder_in_use()
+            width = reader.embedder_dimensions(embedder.name)
         total = waiting if limit is None else min(limit, waiting)
         done = 0
         while done < total:
@@ -41,10 +55,12 @@ class Vectors(BankService):
                 pending = reader.pending_embeddings(embedder.name, limit=min(_BATCH, total - done))
             if not pending:
                 break
-            if len(pending) <= _FEW:
+            if len(pending) <= _FEW and isinstance(embedder, StaticEmbedder):
                 packed = [pack_vector(embedder.embed_query(each.text)) for each in pending]
             else:
                 packed = pack_vectors(embedder.embed_texts([each.text for each in pending]))
+            if width and embedder.dimensions != width:
+                raise changed_dimensions(embedder, width)
             rows = [(each.place, each.revision, row) for each, row in zip(pending, packed, strict=True)]
             with bank.transaction() as writer:
                 writer.put_vectors(embedder.name, embedder.dimensions, rows)

@@ -13,6 +13,8 @@ from enum import StrEnum
 MAX_RUN_COUNT = 1_000_000
 # The setting of a bank that says what killed erasures left to be cleaned.
 UNFINISHED_ERASURES = "unfinished_erasures"
+# The setting that lists the files which a bank wrote, with their digests.
+WRITTEN_FILES = "written_files"
 # The key in an episode's `extra` under which reflection keeps its notes.
 NOTES = "reflection"
 # The key in those notes of what a language model told of the run.

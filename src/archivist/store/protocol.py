@@ -169,6 +169,9 @@ class EngineReader(Protocol):
     def embedder_in_use(self) -> str:
         """Return the embedder whose vectors are searched, or an empty text while there is none."""
 
+    def embedder_dimensions(self, embedder: str) -> int:
+        """Return the length of an embedder's stored vectors, or 0 where there are none."""
+
     def unembedded_documents(self, embedder: str, *, limit: int) -> list[tuple[int, int, str, str]]:
         """Return place, revision, kind and record of documents that have no vector of this embedder."""
 

@@ -374,6 +374,10 @@ class SqlReader(Reader):
     def embedder_in_use(self) -> str:
         return str(self.query_value("SELECT name FROM embedders WHERE bank = :bank AND is_used = 1") or "")
 
+    def embedder_dimensions(self, embedder: str) -> int:
+        known = self._embedder(embedder)
+        return known[1] if known else 0
+
     def unembedded_documents(self, embedder: str, *, limit: int) -> list[tuple[int, int, str, str]]:
         return self._query_unembedded("id, revision, kind, record", embedder, limit)
 
@@ -391,7 +395,8 @@ class SqlReader(Reader):
         ).fetchall()
 
     def _embedder(self, name: str) -> tuple[int, int] | None:
-        sql = "SELECT id, dimensions FROM embedders WHERE bank = :bank AND name = ?"
+        # After the index was cleared the length of its vectors is 0: the next ones decide it anew.
+        sql = "SELECT id, dimensions FROM embedders WHERE bank = :bank AND name = ? AND dimensions > 0"
         row = self.execute(sql, (name,)).fetchone()
         return (int(row[0]), int(row[1])) if row else None
 

@@ -1,7 +1,7 @@
 """Kill this process at a chosen step: before or after the Nth call that can change a database or a file.
 
 A test puts this folder on the path of a process that it starts, so the program itself needs no hook. Without
-a number the steps are only counted.
+a number the steps are only counted. With `KILL_WRITE` it is killed at the Nth write of SQLite itself.
 """
 
 from __future__ import annotations
@@ -59,6 +59,28 @@ def _watch(_frame: FrameType, event: str, called: Any) -> None:
             sys.setprofile(_watch)
 
 
+def _kill_at_write(number: int) -> None:
+    import apsw
+
+    writes = count(1)
+
+    class KilledFile(apsw.VFSFile):
+        def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 the name that SQLite gives
+            if next(writes) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            super().xWrite(data, offset)
+
+    class KilledFiles(apsw.VFS):
+        def xOpen(self, name: Any, flags: list[int]) -> KilledFile:  # noqa: N802
+            return KilledFile(usual, name, flags)
+
+    usual = apsw.vfs_names()[0]
+    # SQLite asks it as long as the process lives.
+    globals()["_files"] = KilledFiles("kill", usual, makedefault=True)
+
+
+if os.environ.get("KILL_WRITE"):
+    _kill_at_write(int(os.environ["KILL_WRITE"]))
 if _at or _counted:
     threading.setprofile(_watch)
     sys.setprofile(_watch)

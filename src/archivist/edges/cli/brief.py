@@ -10,7 +10,7 @@ import click
 
 from archivist.edges.cli.output import note, print_json, say_wrapped
 from archivist.edges.cli.session import Session
-from archivist.errors import BankLockedError, BankReadOnlyError, InputError
+from archivist.errors import BankFullError, BankLockedError, BankReadOnlyError, InputError
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -150,7 +150,7 @@ def tell_run(
     """
     try:
         told = start() if start else bank.brief(request, global_bank=global_bank)
-    except (BankReadOnlyError, BankLockedError) as error:
+    except (BankReadOnlyError, BankLockedError, BankFullError) as error:
         note(f"archivist: {error.message}: the run is told, but not recorded")
         # Its files would wait for the same lock.
         bank.is_mirrored = False

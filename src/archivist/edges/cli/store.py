@@ -248,10 +248,12 @@ def restore(session: Session, file: Path, accept: bool, is_global: bool) -> Answ
             f"{str(file)!r} is no backup of a bank that you made or accepted here",
             hint="archivist restore FILE --accept restores it all the same",
         )
+    written: dict[str, str] = {}
     # What killed erasures left is finished before the bank that says so is replaced.
     with suppress(ArchivistError), Bank.open(place, create=False, actor=session.actor()) as bank:
         note_finished_erasures(bank)
-    kept = restore_backup(file, place, system_clock())
+        written = bank.exchange.listed_files()
+    kept = restore_backup(file, place, system_clock(), written)
     if not is_global:
         Bank.accept(place, session.actor(), is_known=is_known)
     with session.bank(is_global=is_global) as bank:

@@ -318,7 +318,7 @@ def _brief_from_team(config: Config, bank: Bank, run: str, project: str, provide
     """Return the brief of the team's server if it answers soon, else the last one, else nothing."""
     import time
 
-    from archivist.capture.clean import fence
+    from archivist.brief.render import present_team_text
     from archivist.exchange.outbox_service import Outbox
     from archivist.files.open import read_if_any
     from archivist.files.write import replace_file
@@ -333,9 +333,9 @@ def _brief_from_team(config: Config, bank: Bank, run: str, project: str, provide
         text, lessons = told
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(copy, text.encode("utf-8", "replace"), is_private=True)
-        return fence(text, "team", lessons) if text.strip() else ""
+        return present_team_text(text, lessons, "team") if text.strip() else ""
     last = (read_if_any(copy) or b"").decode("utf-8", "replace")
-    return fence(last, "unrecorded", ()) if last.strip() else ""
+    return present_team_text(last, ()) if last.strip() else ""
 
 
 def load_config(place: Path) -> tuple[Config, ConfigError | None]:

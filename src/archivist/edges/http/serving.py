@@ -255,7 +255,9 @@ def create_app(
     # Tokens are checked on a connection of their own, so that the check never waits for the pool.
     token_bank = (open_tokens or open_bank)()
     rules = first.config.server
-    banks = BankPool(open_bank, rules.connections)
+    # One question at a time may wait for an embedding endpoint: the others have as many connections as ever.
+    waits = first.config.recall.embedder.startswith("endpoint:")
+    banks = BankPool(open_bank, rules.connections + waits)
     browsers = replace(browsers or BrowserSessions(first.actor, first.now), bank=name)
     incoming = checks.BodyReceiver(rules.silence_s)
 

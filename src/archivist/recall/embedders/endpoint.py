@@ -2,6 +2,9 @@
 
 The key is sent and used for nothing else: it is in no error, no name and no `repr`. Redirects are not
 followed, so that it is sent to no host but the configured one.
+
+A server that is silent, slow or endless must not stop its callers: a request has a total time and its answer
+a greatest size, one question at a time waits for it in a process, and after a failure it is left alone.
 """
 
 from __future__ import annotations
@@ -9,21 +12,33 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from archivist.errors import ConfigError, EmbedderError
 
 if TYPE_CHECKING:
+    from http.client import HTTPConnection
+
     import numpy as np
     from numpy.typing import NDArray
 
 ATTEMPTS = 4
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 60.0
+# A question may wait so long in all; so may one batch of texts, with its repetitions.
+QUESTION_S, BATCH_S = 5.0, 120.0
+# A question waits for another one's answer until that one has waited so long.
+_QUEUE_S = 1.0
+# After a failure the endpoint is left alone for so long, or as long as it asks for.
+REST_S, _LONGEST_REST_S = 60.0, 3600.0
+# The largest usual vector has 4,096 numbers of 25 characters.
+_MOST_BYTES = 1_000_000
 # Endpoints refuse a whole batch for one text beyond their window; no usual window is smaller.
 LONGEST_TEXT = 8000
 # Characters of an endpoint's own error message that are shown.
@@ -33,6 +48,55 @@ _HINTS = {
     403: "check the key: the configuration names the environment variable that holds it",
     404: "check the URL and the model's name",
 }
+
+
+class _Reply(NamedTuple):
+    """What an endpoint answered; status 0 and the problem when there is no response."""
+
+    status: int
+    body: bytes = b""
+    wait_s: float = 0.0
+    problem: str = ""
+
+
+class _Contact:
+    """How this process gets on with one endpoint: which question asks it, and until when it is left alone."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._asked_at = 0.0
+        self._rests_until = 0.0
+        self._problem = ""
+
+    def require_awake(self) -> None:
+        """Raise EmbedderError while the endpoint is left alone."""
+        left_s = self._rests_until - time.monotonic()
+        if left_s > 0:
+            hint = f"it is asked again in {left_s:.0f} s; archivist doctor shows what waits for vectors"
+            raise EmbedderError(self._problem, hint=hint)
+
+    @contextmanager
+    def take_turn(self, label: str) -> Iterator[None]:
+        """Let one question ask; another one waits a moment for it, and goes without vectors then."""
+        self.require_awake()
+        left_s = self._asked_at + _QUEUE_S - time.monotonic()
+        if not self._turn.acquire(timeout=min(max(left_s, 0.05), _QUEUE_S)):
+            raise EmbedderError(f"{label}: another question waits for it", hint="try again later")
+        try:
+            self.require_awake()
+            self._asked_at = time.monotonic()
+            yield
+        finally:
+            self._turn.release()
+
+    def rest(self, problem: str, wait_s: float) -> None:
+        """Leave the endpoint alone for a while."""
+        self._problem = problem
+        self._rests_until = time.monotonic() + max(REST_S, min(wait_s, _LONGEST_REST_S))
+
+
+# One for each endpoint and model: a server opens the embedder once for every connection to a bank.
+_contacts: dict[str, _Contact] = {}
 
 
 class EndpointEmbedder:
@@ -71,79 +135,122 @@ class EndpointEmbedder:
                 hint="check the environment variable that holds it",
             )
         self._dimensions = 0
+        self._last: tuple[str, list[float]] | None = None
         self._timeout_s = timeout_s
         self._batch = batch
         self._pause = pause or threading.Event().wait
         digest = sha256(f"{url}\n{model}".encode()).hexdigest()[:12]
         self.name = f"endpoint-{re.sub(r'[^A-Za-z0-9._]+', '-', model)}-{digest}"
+        self._contact = _contacts.setdefault(self.name, _Contact())
 
     @property
     def dimensions(self) -> int:
         """Return the length of its vectors; the endpoint is asked once."""
-        return self._dimensions or len(self._request_vectors(["dimensions"])[0])
+        return self._dimensions or len(
+            self._request_vectors(["dimensions"], time.monotonic() + QUESTION_S)[0]
+        )
 
     def embed_query(self, text: str) -> Sequence[float]:
         """Return the vector of a text; zeros for an empty one."""
-        return self._embed_batches([text])[0]
+        # A question is asked of several banks, and again for its next page.
+        last = self._last
+        if last is None or last[0] != text:
+            with self._contact.take_turn(self._label):
+                last = self._last = text, self._embed_batches([text], QUESTION_S)[0]
+        return last[1]
 
     def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text."""
         import numpy as np
 
-        rows = self._embed_batches(texts)
+        self._contact.require_awake()
+        rows = self._embed_batches(texts, BATCH_S)
         return np.array(rows, dtype=np.float32).reshape(len(rows), -1 if rows else self.dimensions)
 
-    def _embed_batches(self, texts: Sequence[str]) -> list[list[float]]:
+    def _embed_batches(self, texts: Sequence[str], wait_s: float) -> list[list[float]]:
         """Request the vectors of all texts but the empty ones, which endpoints refuse."""
         filled = [place for place, text in enumerate(texts) if text.strip()]
         rows: dict[int, list[float]] = {}
         for start in range(0, len(filled), self._batch):
             batch = filled[start : start + self._batch]
-            vectors = self._request_vectors([texts[place] for place in batch])
+            vectors = self._request_vectors([texts[place] for place in batch], time.monotonic() + wait_s)
             rows.update(zip(batch, vectors, strict=True))
         empty = [0.0] * (self.dimensions if len(rows) < len(texts) else 0)
         return [rows.get(place, empty) for place in range(len(texts))]
 
-    def _request_vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return the vectors of some texts; retry while the endpoint is busy or unreachable."""
+    def _request_vectors(self, texts: Sequence[str], deadline: float) -> list[list[float]]:
+        """Return the vectors of some texts; retry while the endpoint is busy or away and time is left."""
         import json
 
         # Lone surrogates are not Unicode.
         cut = [text[:LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8") for text in texts]
         body = json.dumps({"model": self._model, "input": cut}).encode()
         for attempt in range(ATTEMPTS):
-            status, reply, wait_s, problem = self._post(body)
-            if status == 200:
-                return self._read_vectors(reply, len(texts))
-            is_retryable = status in (0, 408, 409, 425, 429) or status >= 500
-            pause_s = wait_s or FIRST_PAUSE_S * 2**attempt
-            if not is_retryable or attempt + 1 == ATTEMPTS or pause_s > LONGEST_PAUSE_S:
+            reply = self._post(body, len(texts), deadline)
+            if reply.status == 200 and not reply.problem:
+                try:
+                    return self._read_vectors(reply.body, len(texts))
+                except EmbedderError as error:
+                    self._contact.rest(error.message, 0.0)
+                    raise
+            is_retryable = reply.status in (0, 408, 409, 425, 429) or reply.status >= 500
+            pause_s = reply.wait_s or FIRST_PAUSE_S * 2**attempt
+            longest_s = min(LONGEST_PAUSE_S, deadline - time.monotonic())
+            if not is_retryable or attempt + 1 == ATTEMPTS or pause_s > longest_s:
                 break
             self._pause(pause_s)
         later = "try again later" if is_retryable else "check the URL, the model and its limits"
-        hint = f"it asks to be left alone for {wait_s:.0f} s" if wait_s else _HINTS.get(status, later)
-        raise EmbedderError(self._error_text(problem or f"status {status}", reply), hint=hint)
+        asks = f"it asks to be left alone for {reply.wait_s:.0f} s"
+        hint = asks if reply.wait_s else _HINTS.get(reply.status, later)
+        text = self._error_text(reply.problem or f"status {reply.status}", reply.body)
+        self._contact.rest(text, reply.wait_s)
+        raise EmbedderError(text, hint=hint)
 
-    def _post(self, body: bytes) -> tuple[int, bytes, float, str]:
-        """Return status, body and the pause asked for; status 0 and the problem when there is no response."""
-        from http.client import HTTPConnection, HTTPException, HTTPSConnection
+    def _post(self, body: bytes, count: int, deadline: float) -> _Reply:
+        """Send a request and wait for its answer, in all no longer than a request may take.
+
+        In a thread of its own: a time-out of a socket bounds each read, not the sum of them, and nothing
+        bounds the look-up of a name.
+        """
+        from http.client import HTTPConnection, HTTPSConnection
+
+        left_s = min(self._timeout_s, max(deadline - time.monotonic(), 0.05))
+        connect = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
+        connection = connect(self._url.hostname or "", self._url.port, timeout=left_s)
+        replies: list[_Reply] = []
+        most = _MOST_BYTES * max(count, 1)
+        thread = threading.Thread(
+            target=lambda: replies.append(self._exchange(connection, body, most)), daemon=True
+        )
+        thread.start()
+        thread.join(left_s)
+        if replies:
+            return replies[0]
+        # What the thread still reads ends here.
+        with suppress(OSError, AttributeError):
+            connection.sock.shutdown(2)
+        return _Reply(0, problem=f"no answer within {left_s:.3g} s")
+
+    def _exchange(self, connection: HTTPConnection, body: bytes, most: int) -> _Reply:
+        from http.client import HTTPException
 
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        url = self._url
-        connect = HTTPSConnection if url.scheme == "https" else HTTPConnection
-        connection = connect(url.hostname or "", url.port, timeout=self._timeout_s)
-        path = f"{url.path.rstrip('/')}/embeddings{f'?{url.query}' if url.query else ''}"
+        path = f"{self._url.path.rstrip('/')}/embeddings{f'?{self._url.query}' if self._url.query else ''}"
         try:
             connection.request("POST", path, body, headers)
             response = connection.getresponse()
             wait_s = _retry_after_s(response.getheader("Retry-After"), response.getheader("Date"))
-            return response.status, response.read(), wait_s, ""
+            found = response.read(most + 1)
+            is_long = len(found) > most
+            problem = f"an answer of more than {most:,} bytes" if is_long else ""
+            return _Reply(response.status, b"" if is_long else found, wait_s, problem)
         except TimeoutError:
-            return 0, b"", 0.0, f"no answer within {self._timeout_s:g} s"
-        except (OSError, HTTPException) as error:
-            return 0, b"", 0.0, getattr(error, "strerror", "") or type(error).__name__
+            return _Reply(0, problem=f"no answer within {connection.timeout:.3g} s")
+        # Also a connection that was closed meanwhile, which the library takes for one that it has.
+        except (OSError, HTTPException, ValueError, AttributeError) as error:
+            return _Reply(0, problem=getattr(error, "strerror", "") or type(error).__name__)
         finally:
             connection.close()
 
@@ -157,7 +264,7 @@ class EndpointEmbedder:
             # The order is that of the numbers in the reply, not that of its rows.
             rows = {row.get("index", place): row["embedding"] for place, row in enumerate(data)}
             vectors = [[float(number) for number in rows[place]] for place in range(0 if problem else count)]
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ArithmeticError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             vectors, problem = [], "no vectors in it"
         if not all(math.isfinite(number) for vector in vectors for number in vector):
             problem = "a number that is not finite"
@@ -183,7 +290,7 @@ class EndpointEmbedder:
 
         try:
             found = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             # A body that is not JSON is the message.
             found = body[:_SHOWN].decode("utf-8", "replace")
         for key in ("error", "message", "detail"):

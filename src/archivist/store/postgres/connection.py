@@ -31,6 +31,7 @@ from psycopg.types import TypeInfo
 from archivist.errors import (
     BankDamagedError,
     BankError,
+    BankFullError,
     BankLockedError,
     BankReadOnlyError,
     BankUnreachableError,
@@ -522,7 +523,7 @@ def map_postgres_errors(url: str, bank: str, lock_timeout_s: float) -> Iterator[
             f"the database of {place!r} is not set up: {_first_line(error)}", hint=hint
         ) from error
     except errors.DiskFull as error:
-        raise BankError(f"the server's disk is full: {place!r}", hint="free some space there") from error
+        raise BankFullError(place, hint="free some space on its server; nothing was lost") from error
     except BankDamagedError as error:
         if error.place:
             raise

@@ -78,6 +78,8 @@ class PostgresWriter(PostgresReader, SqlWriter):
         if not self._cache.has_vectors:
             return 0
         # The first embedder is searched at once; a later one when it has all vectors.
+        sql = "UPDATE embedders SET dimensions = ? WHERE bank = :bank AND name = ? AND dimensions = 0"
+        self.execute(sql, (dimensions, embedder))
         if self._embedder(embedder) is None:
             last = int(self.query_value("SELECT coalesce(max(id), 0) FROM embedders WHERE bank = :bank"))
             self.execute(
@@ -153,6 +155,7 @@ class PostgresWriter(PostgresReader, SqlWriter):
         for table in ("documents", "vectors") if self._cache.has_vectors else ("documents",):
             self.execute(f"DELETE FROM {table} WHERE bank = :bank")
         self._session.last_place = 0
+        self.execute("UPDATE embedders SET dimensions = 0 WHERE bank = :bank")
         self.execute("UPDATE banks SET documents = 0, words = 0, last_place = 0 WHERE bank = :bank")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from mmap import ACCESS_READ, mmap
@@ -22,6 +22,9 @@ from archivist.errors import (
     NotABankError,
 )
 from archivist.files.write import refuse_links, temporary_folder
+from archivist.records.actor import Actor
+from archivist.records.plain import canonical_json
+from archivist.records.words import WRITTEN_FILES, ActorKind
 from archivist.store.sqlite.pages import HEADER_BYTES, MAGIC, PageReader, guess_page_bytes
 from archivist.store.sqlite.salvage import SalvageAccount, salvage_rows
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
@@ -53,10 +56,13 @@ def write_backup(store: Store, file: Path, *, is_forced: bool = False) -> None:
         _move(copy, file, is_forced=is_forced)
 
 
-def restore_backup(backup: Path, path: Path, now: datetime) -> Path | None:
+def restore_backup(
+    backup: Path, path: Path, now: datetime, written: Mapping[str, str] | None = None
+) -> Path | None:
     """Put a backup in the place of a bank; return where what was there is kept, if anything was.
 
-    A backup that is damaged, or newer than this version, is refused before anything is changed.
+    A backup that is damaged, or newer than this version, is refused before anything is changed. Files that
+    the replaced bank listed as `written` stay listed: an erasure must find them.
     """
     if not backup.is_file():
         raise NoBankError(str(backup))
@@ -73,6 +79,11 @@ def restore_backup(backup: Path, path: Path, now: datetime) -> Path | None:
             with closing(connect(copy, _NEW)) as db:
                 db.execute("PRAGMA journal_mode = WAL").fetchall()
         _check_copy(copy, "use an older backup, or archivist salvage", name=backup)
+        if written:
+            archivist = Actor(ActorKind.ARCHIVIST)
+            with closing(SqliteStore.open(copy)) as store, store.writing(archivist, now) as writer:
+                listed = writer.json_setting(WRITTEN_FILES) | written
+                writer.set_setting(WRITTEN_FILES, canonical_json(listed))
         return put_in_place(copy, path, "replaced", now)
 
 

@@ -62,7 +62,7 @@ class VectorCache:
     """What a long-lived process keeps of a bank's index, refreshed by the sequence number of its vectors."""
 
     def __init__(self) -> None:
-        self.embedder = 0
+        self.embedder = self.dimensions = 0
         self.seq = -1
         # Read by the first call of `refresh`.
         self.rows: BitRows
@@ -82,8 +82,9 @@ class VectorCache:
         row = db.execute("SELECT max(seq) FROM vector_changes").fetchone()
         seq = int(row[0] or 0) if row else 0
         # What was read within a transaction may have been rolled back, and its numbers given again.
-        if embedder != self.embedder or self._is_tentative:
-            self.embedder, self.seq, self.rows = embedder, -1, BitRows(dimensions)
+        if (embedder, dimensions) != (self.embedder, self.dimensions) or self._is_tentative:
+            self.embedder, self.dimensions = embedder, dimensions
+            self.seq, self.rows = -1, BitRows(dimensions)
         self._is_tentative = seq != self.seq and db.txn_state("main") == apsw.SQLITE_TXN_WRITE
         if seq == self.seq:
             return

@@ -17,6 +17,7 @@ import apsw
 from archivist.errors import (
     BankDamagedError,
     BankError,
+    BankFullError,
     BankLockedError,
     BankReadOnlyError,
     BankTooNewError,
@@ -278,7 +279,7 @@ class SqliteStore:
 
         with self._map_errors(), queue_at_folder(self.path.parent, self._busy_timeout_s):
             if self._log is not None:
-                self._log.before_commit(is_rewritten=True)
+                self._log.before_write(is_rewritten=True)
             is_clean = scrub(self._db)
             if self._log is not None:
                 self._log.after_commit()
@@ -364,8 +365,10 @@ def _open_connection(
     db.set_busy_timeout(int(busy_timeout_s * 1000))
     try:
         db.execute("PRAGMA schema_version").fetchall()
-    except (apsw.CantOpenError, apsw.ReadOnlyError):
-        # A write-ahead log needs a writable folder; a bank at rest in a read-only one is still readable.
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError) as error:
+        if isinstance(error, apsw.IOError) and error.extendedresult != apsw.SQLITE_IOERR_SHMSIZE:
+            raise
+        # A write-ahead log needs a writable folder with room; without, a bank at rest is still readable.
         # Others may write it from elsewhere, which only the stamps of the files show.
         db.close()
         stamps = _file_stamps(path)
@@ -470,9 +473,9 @@ def _immediate_transaction(
         finally:
             db.set_busy_timeout(int(usual_timeout_s * 1000))
         try:
-            yield
             if log is not None:
-                log.before_commit()
+                log.before_write()
+            yield
             # The first migration has not made the ledger yet.
             entry = None
             with suppress(apsw.SQLError):
@@ -522,9 +525,7 @@ def map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
     except (apsw.CorruptError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BankDamagedError(str(path), str(error)) from error
     except apsw.FullError as error:
-        raise BankError(
-            f"the disk is full: {str(path)!r}", hint="free some space; nothing was lost"
-        ) from error
+        raise BankFullError(str(path)) from error
     except (apsw.CantOpenError, apsw.IOError) as error:
         hint = "check the disk, and the permissions of the file and its folder"
         raise BankError(f"cannot use {str(path)!r}: {error}", hint=hint) from error

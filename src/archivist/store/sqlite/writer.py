@@ -58,6 +58,12 @@ class SqliteWriter(SqliteReader, SqlWriter):
             (embedder, dimensions),
         )
         number = int(self.query_value("SELECT id FROM embedders WHERE name = ?", embedder))
+        db.execute(
+            "UPDATE embedders SET dimensions = ? WHERE id = ? AND dimensions = 0", (dimensions, number)
+        )
+        if db.changes():
+            size = BLOCK * bit_width(dimensions)
+            db.execute("UPDATE vector_blocks SET bits = zeroblob(?) WHERE id >> 32 = ?", (size, number))
         by_block: dict[int, list[tuple[int, bytes]]] = {}
         stored = 0
         for place, revision, (bits, small, halves) in rows:
@@ -131,7 +137,8 @@ class SqliteWriter(SqliteReader, SqlWriter):
         self._db.execute(
             "INSERT INTO search (search) VALUES ('delete-all');"
             " DELETE FROM documents; DELETE FROM vector_rows;"
-            " DELETE FROM vector_halves; UPDATE vector_blocks SET bits = zeroblob(length(bits));"
+            " DELETE FROM vector_halves; UPDATE vector_blocks SET bits = zeroblob(0);"
+            " UPDATE embedders SET dimensions = 0;"
             # Under later numbers, so that every process that has read the blocks reads them again.
             " UPDATE vector_changes SET seq = seq + (SELECT max(seq) FROM vector_changes)"
         )
