@@ -20,6 +20,7 @@ from archivist.reading.replacements import (
     plain_command,
 )
 from archivist.reading.rules import FailureKind as K
+from archivist.reading.shell import Step
 from archivist.reading.works import without_passing_flags
 
 # Another try of a command comes soon.
@@ -84,7 +85,7 @@ def is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
 def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     """Say whether the two calls alone show that nothing was overcome."""
     main, wanted = cure.acts[-1].main, failed.main
-    if main and wanted and is_look(main) and not is_look(wanted):
+    if main and wanted and is_look(main) and not is_look(wanted) and not _is_refused_verb(failed, wanted):
         return True
     # It goes on with what was stopped; what was done meanwhile helped.
     if main and not _RESUMING.isdisjoint(main.flags) and (not wanted or main.flags != wanted.flags):
@@ -96,6 +97,12 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):
         return True
     return _only_time_passed(failed, cure.remedy) or _is_elsewhere_tested(cure.acts[-1], failed)
+
+
+def _is_refused_verb(failed: ToolCall, wanted: Step) -> bool:
+    """Say whether the word was refused that may be the verb: nothing shows then what was wanted."""
+    refused = failed.failure.subject if failed.failure and failed.failure.kind is K.USAGE else ""
+    return bool(refused) and not refused.startswith("-") and refused in [word.value for word in wanted.words]
 
 
 def _drops_what_it_was_for(cure: Cure, acts: Sequence[ToolCall]) -> bool:

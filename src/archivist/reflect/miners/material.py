@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
@@ -313,21 +314,15 @@ def _make_case(
     for remedy, form in general.items():
         examples.setdefault(form, {}).update(examples.get(remedy, {}))
     helped = [[general.get(remedy, remedy) for remedy in some] for some in helped]
-    # What differs from run to run in a message belongs to one run.
     lines = dict.fromkeys(entry["line"] for entry in entries)
+    # What differs from run to run in a message belongs to one run.
     message = common_message(lines) if len(lines) > 1 else ""
     line = message if is_telling(message.replace("<name>", "")) else entries[0]["line"]
-    shown = {remedy: _general_example(remedy, [*those], line, lines) for remedy, those in examples.items()}
     names = {remedy.text: form.text for remedy, form in general.items()}
     in_vain = [frozenset(names.get(text, text) for text in entry.get("in_vain") or ()) for entry in entries]
     elsewhere = _launched_in_other_runs(reading, history, entries)
-    helped, in_vain = (
-        [*helped, *([remedy] for remedy in elsewhere)],
-        in_vain + [frozenset[str]()] * len(elsewhere),
-    )
-    proven = proofs(
-        [({remedy.text for remedy in remedies}, vain) for remedies, vain in zip(helped, in_vain, strict=True)]
-    )
+    tried = [({each.text for each in some}, vain) for some, vain in zip(helped, in_vain, strict=True)]
+    proven = proofs([*tried, *(({remedy.text}, frozenset[str]()) for remedy in elsewhere)])
     subjects, places = (
         _rank_counts(Counter(name for entry in entries for name in entry.get(field) or ()))
         for field in ("subjects", "places")
@@ -340,13 +335,13 @@ def _make_case(
         untouched=sum(bool(entry.get("untouched")) for entry in entries),
         fleeting=sum(bool(entry.get("fleeting")) for entry in entries),
         subjects=subjects,
-        remedies=_rank_remedies(Counter(remedy for remedies in helped for remedy in remedies), proven),
+        remedies=_rank_remedies(Counter([*chain.from_iterable(helped), *elsewhere]), proven),
         vain={text: proof.vain for text, proof in proven.items() if proof.vain},
         places=tuple(places),
         # The first wording stays, so that another occurrence does not change what a lesson quotes.
         command=common_form([entry["command"] for entry in entries]) or entries[0]["command"],
         line=line,
-        shown=shown,
+        shown={each: _general_example(each, [*some], line, lines) for each, some in examples.items()},
         calls=_name_calls([entry["command"] for entry in entries], examples),
         varying=frozenset(
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])

@@ -158,9 +158,9 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
     remedies = [(remedy, runs) for remedy, runs in case.remedies if remedy.way is RemedyKind.INSTALL]
     placed: Counter[str] = Counter()
     for remedy, runs in remedies:
-        placed[_opening_folder(remedy.text)] += runs
+        placed[_folder_entry(remedy.text)] += runs
     folder = placed.most_common(1)[0][0] if placed else ""
-    remedies = [(remedy, runs) for remedy, runs in remedies if _opening_folder(remedy.text) == folder]
+    remedies = [(remedy, runs) for remedy, runs in remedies if _folder_entry(remedy.text) == folder]
     seen = [(install, runs) for remedy, runs in remedies for install in installs(parse(remedy.text))]
     for text in (remedy.text for remedy, _ in remedies):
         # In other words a risky command would pass for a harmless one, or install something else.
@@ -194,7 +194,7 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
     return folder + " ".join((manager, *filter(None, packages.values()))), brought
 
 
-def _opening_folder(command: str) -> str:
+def _folder_entry(command: str) -> str:
     """Return the beginning of a command line that enters a folder, or nothing."""
     entered = ENTERS.match(command)
     return entered[0] if entered else ""
