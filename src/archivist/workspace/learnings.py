@@ -204,6 +204,8 @@ def _parse_entry(
 def _read_tags(written: str) -> tuple[str, ...]:
     """Return the tags of a mark: `a, b`, `[a, b]`, or `#a #b`."""
     inner = written[1:-1] if written.startswith("[") and written.endswith("]") else written
+    # A redacted secret stands in brackets, too.
+    inner = written if any(sign in inner for sign in "[]:") else inner
     parts: list[str] = []
     for part in inner.split(","):
         words = part.split()
