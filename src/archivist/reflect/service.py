@@ -283,6 +283,7 @@ def make_sighting(bank: Bank, writer: Writer, episode: Episode) -> Sighting:
         seen=episode.finished or episode.started or now,
         is_own_run=is_own_run,
         brought_by=origin.actor.name if origin and origin.actor.kind is ActorKind.AGENT else "",
+        is_again=NOTES in episode.extra,
     )
 
 
