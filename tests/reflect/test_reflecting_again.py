@@ -73,3 +73,13 @@ def test_reflecting_again_changes_no_lesson(
                 assert (done.created, done.updated) == ((), ())
         assert _known_lessons(bank) == lessons
         bank.close()
+
+
+def test_a_run_ages_the_bank_once_however_it_is_reflected_on(bank: Bank, tmp_path: Path) -> None:
+    first, second = _captured_runs(bank, tmp_path, ["helped", "left"], [0, 1])
+    bank.reflect(first)
+    list(bank.reflections.reflect_waiting())
+    assert [bank.runs.episode(run).number for run in (first, second)] == [1, 2]
+    bank.reflect(first)
+    assert not bank.lessons.decay(second).was_counted
+    assert bank.runs.episode(first).number == 1
