@@ -148,7 +148,8 @@ class Sighting:
     `counted` is the run that counts as having met them: a session with its parts and subagents
     counts once. `run_count` is the bank's count of runs from which unseen runs are counted. A person has
     accepted the file or the clone when `is_accepted`; an agent that reported a run itself has no
-    `is_own_run`, since it could have invented it: `brought_by` names it.
+    `is_own_run`, since it could have invented it: `brought_by` names it. `is_again` says that the run was
+    reflected on before: then only the runs before it are known.
     """
 
     provenance: Provenance
@@ -164,6 +165,15 @@ class Sighting:
     is_accepted: bool = False
     is_own_run: bool = True
     brought_by: str = ""
+    is_again: bool = False
+
+    def knows_less_than(self, lesson: Lesson) -> bool:
+        """Say whether runs that it does not know gave a lesson its words and counts."""
+        if not self.is_again or lesson.last_seen is None:
+            return False
+        seen = self.seen or self.now
+        is_latest = self.run == lesson.last_seen_run
+        return seen < lesson.last_seen or (seen == lesson.last_seen and not is_latest)
 
     @property
     def words_from(self) -> Provenance:

@@ -316,6 +316,8 @@ def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) ->
 def meet_mined(known: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
     """Count the run, and take the newer words unless a person or a model chose the present ones."""
     seen = record_sighting(known, candidate, sighting)
+    if sighting.knows_less_than(known):
+        return seen
     is_own = known.source is Source.ARCHIVIST and not known.confirmed
     if is_own and known.origin == MODEL_ORIGIN and known.signature == candidate.key:
         # The words stay a model's; how often its remedy helped is counted.

@@ -178,6 +178,7 @@ class LessonGate:
             return KeptLesson(lesson, LessonChange.CREATED)
         is_mined = provenance is Provenance.MINED
         may_refine = is_mined and not known.is_waiting and sighting.words_from.is_own
+        may_refine = may_refine and not sighting.knows_less_than(known)
         better = gate.refine_lesson(known, candidate, sighting) if may_refine else None
         if better is not None:
             better = self._put_new(better, 0, "refine")

@@ -286,6 +286,7 @@ def make_sighting(bank: Bank, writer: Writer, episode: Episode) -> Sighting:
         seen=episode.finished or episode.started or now,
         is_own_run=is_own_run,
         brought_by=origin.actor.name if origin and origin.actor.kind is ActorKind.AGENT else "",
+        is_again=NOTES in episode.extra,
     )
 
 
@@ -591,11 +592,14 @@ class Reflections(BankService):
 
     @writes(Layer.RUNS)
     def reflect(self, run: str, *, scenario: Scenario | None = None) -> Reflection:
-        """Learn from a captured run without a language model. Reflecting on it again changes nothing."""
+        """Learn from a captured run without a language model. Reflecting on it again changes nothing.
+
+        It ages the bank, once, as in `reflect_waiting`.
+        """
         with self._bank.reading() as reader:
             run = resolve_run(reader, run)
             require_own_run(self._bank, reader, clean_name(run))
-        return reflect(self._bank, run, scenario)
+        return reflect(self._bank, run, scenario, is_ageing=True)
 
     @writes(Layer.RUNS)
     def maybe_reflect(self, trigger: ReflectionTrigger) -> ReflectionOutcome:
