@@ -191,17 +191,16 @@ def read_run(
     examined = _examined_calls(calls)
     met = _observe_failures(examined, episode.project, sorted(event.seq for event in user_messages))
     # In a run that another one started, the other one's model speaks in the user's role.
-    is_led = bool(episode.parent) and not episode.is_part
-    is_delegated = is_led or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
-    said = tuple(event for event in user_messages if event.text and not is_delegated)
-    refused = tuple(event for event in events if event.extra.get("rejected"))
+    is_led = (episode.parent and not episode.is_part) or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
+    said = tuple(event for event in user_messages if event.text and not is_led)
     checks = (
         *_observe_checks(examined, episode.project),
         *_by_remedy((*met, *_guess(examined, met)), episode.project),
         *by_refusing_command(met, examined, episode.project),
     )
-    if suspicion is not None:
+    if suspicion:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
+    refused = tuple(event for event in events if event.extra.get("rejected"))
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said, refused)
     return replace(reading, digest=_digest(reading, works, suspicion))
 
@@ -691,9 +690,7 @@ def _place_of(met: ObservedFailure) -> str:
     """Return the folder of the tests that a failing test call ran, the file of a refused edit, or nothing."""
     if met.failure.kind is K.EDIT_NOT_APPLIED:
         return relative_path(met.act.event.target)
-    if not met.act.is_test or not met.act.main:
-        return ""
-    for argument in met.act.main.arguments:
+    for argument in met.act.main.arguments if met.act.is_test and met.act.main else ():
         path = argument.split("::")[0]
         if "/" in path and not path.startswith(("/", "~", "-")):
             folder, _, name = path.rstrip("/").rpartition("/")
