@@ -334,10 +334,12 @@ def _find_opencode(
     places: CheckoutPlaces, databases: Iterable[Path], unreadable: list[str]
 ) -> Iterator[ClientLog]:
     for database in databases:
-        unreadable += filter(None, [find_damage(database, "OpenCode")])
+        damage = find_damage(database, "OpenCode")
+        unreadable += [damage] if damage else []
         try:
             sessions = list_sessions(database)
-        except InputError:
+        except InputError as error:
+            unreadable += [] if damage else [error.message]
             continue
         for session in sessions:
             if places.has_session(session.folder):
@@ -373,10 +375,12 @@ def _find_cursor(
 ) -> Iterator[ClientLog]:
     """Yield the sessions of Cursor's editor, and those of its command line client."""
     for database in databases:
-        unreadable += filter(None, [find_damage(database, "Cursor")])
+        damage = find_damage(database, "Cursor")
+        unreadable += [damage] if damage else []
         try:
             sessions = list_editor_sessions(database)
-        except InputError:
+        except InputError as error:
+            unreadable += [] if damage else [error.message]
             continue
         for session in sessions:
             if places.has_session(session.folder):

@@ -13,6 +13,8 @@ from urllib.parse import quote
 from archivist.errors import InputError
 
 _BUSY_TIMEOUT_S = 5.0
+# SQLite looks through about a gigabyte a second; an editor's database can have several.
+_MOST_CHECKED_BYTES = 1024**3
 
 
 def _beside(database: Path, *endings: str) -> list[Path]:
@@ -24,8 +26,10 @@ def _size(path: Path) -> int:
 
 
 def find_damage(database: Path, client: str, hint: str = "") -> str:
-    """Say what of a client's database cannot be read; empty where all of it can."""
+    """Say what of a client's database cannot be read; empty where all of it can, or where it is too large."""
     try:
+        if _size(database) > _MOST_CHECKED_BYTES:
+            return ""
         with read_database(database, client, hint) as rows:
             ((first, *_),) = rows.execute("PRAGMA quick_check(1)").fetchall()
     except InputError as error:

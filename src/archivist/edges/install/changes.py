@@ -44,8 +44,8 @@ _FOLDERS = (
     "Code", "User", "copilot", "hooks", "opencode", "plugins", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = (
-    "hooks only, which inject lessons and learn by themselves; the MCP server, by which an agent can also"
-    " search, is left out, since its settings file belongs to the project. If you want it, for yourself"
+    "hooks only, which is all that lessons need; the MCP server is left out, since its settings file belongs"
+    " to the project. For an agent that is to search by itself, add it for yourself"
 )
 
 
