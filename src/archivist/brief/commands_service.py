@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb, decides, reads
-from archivist.brief.silenced import SILENCED, leave_silenced
-from archivist.brief.works import Habits, find_habits
+from archivist.brief.silenced import SILENCED, read_habits
 from archivist.errors import NotFoundError
-from archivist.projects import names_of, resolve_project
+from archivist.projects import resolve_project
 from archivist.recall.asking import find_purposes, words_beside_purpose
 from archivist.recall.query import EVERY_REPO, Query
 from archivist.recall.results import DEFAULT_LIMIT, Hit, RecallResult
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader
 
 _KIND = "command"
-# The run of what a person says.
-_BY_HAND = "manual"
 _HABITS_OF = frozenset(("episode", "lesson"))
 
 
@@ -45,7 +42,7 @@ class Commands(BankService):
             project, _ = resolve_project(reader, query.repo, bank.folder, bank.root, query.text)
             habits = reader.get_cached(
                 ("habits", project),
-                lambda: _read_habits(reader, project),
+                lambda: read_habits(reader, project),
                 kinds=_HABITS_OF,
             )
             works = [each for purpose in purposes for each in habits.works if each.purpose == purpose]
@@ -80,7 +77,7 @@ class Commands(BankService):
 
     def _told_calls(self, reader: Reader) -> tuple[str, set[str]]:
         project, _ = resolve_project(reader, "", self._bank.folder, self._bank.root)
-        habits = _read_habits(reader, project)
+        habits = read_habits(reader, project)
         return project, {*(each.command for each in habits.works), *(each.call for each in habits.fails)}
 
     @decides(Layer.LESSONS)
@@ -89,7 +86,7 @@ class Commands(BankService):
 
         It is kept as a lesson in the archive, where people see what they forgot.
         """
-        from archivist.lessons.candidate import Sighting, candidate_of
+        from archivist.lessons.candidate import MANUAL_RUN, candidate_of, said_by
         from archivist.records import Lesson
 
         bank = self._bank
@@ -111,20 +108,8 @@ class Commands(BankService):
                 source=Source.MANUAL,
                 signature=f"{project}|{SILENCED}{call}",
                 actor=bank.actor,
-                runs=(_BY_HAND,),
+                runs=(MANUAL_RUN,),
                 status=Status.ARCHIVED,
             )
-            sighting = Sighting(
-                provenance=Provenance.TYPED,
-                actor=bank.actor,
-                now=now,
-                run_count=writer.run_count(),
-                run=_BY_HAND,
-                counted=_BY_HAND,
-            )
+            sighting = said_by(bank.actor, now, writer.run_count())
             return bank.lessons.keep(candidate_of(record, given=frozenset(("status",))), sighting).lesson
-
-
-def _read_habits(reader: Reader, project: str) -> Habits:
-    names = names_of(reader, project)
-    return leave_silenced(reader, names, find_habits(reader, names))

@@ -28,8 +28,8 @@ from archivist.brief.select import (
     order_issues,
     rules_for,
 )
-from archivist.brief.silenced import leave_silenced
-from archivist.brief.works import NO_HABITS, Habits, find_habits
+from archivist.brief.silenced import read_habits
+from archivist.brief.works import NO_HABITS, Habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Category, Lesson, LessonType, Provenance, Status
@@ -454,15 +454,12 @@ def _select_for_project(
         lessons, chances = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
-        names = names_of(reader, project)
         habits = reader.get_cached(
-            ("habits", project),
-            lambda: leave_silenced(reader, names, find_habits(reader, names)),
-            kinds=_HABITS_OF,
+            ("habits", project), lambda: read_habits(reader, project), kinds=_HABITS_OF
         )
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
-        timeouts = _find_timeouts(reader, names, request.provider)
+        timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
     lessons = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, request.provider)]
     lessons = list(map(leave_asking, lessons)) if habits.is_unattended else lessons
     offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
@@ -474,8 +471,7 @@ def _select_for_project(
             chances = {**chances, **their_chances}
             tallies |= reader.tallies([lesson.id for lesson in theirs])
             if is_team and habits == NO_HABITS:
-                theirs_of = names_of(reader, project)
-                habits = leave_silenced(reader, theirs_of, find_habits(reader, theirs_of))
+                habits = read_habits(reader, project)
         offered = _join_lessons(offered, [_mark_source(bank, global_bank, lesson) for lesson in theirs])
 
     if request.preset == BriefPreset.SUBAGENT:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 SILENCED = "silenced:"
 
 
+def read_habits(reader: "Reader", project: str) -> "Habits":
+    """Return what works in a project and what often fails in it, as far as a person wants it told."""
+    from archivist.brief.works import find_habits
+    from archivist.projects import names_of
+
+    names = names_of(reader, project)
+    return leave_silenced(reader, names, find_habits(reader, names))
+
+
 def leave_silenced(reader: "Reader", names: Sequence[str], habits: "Habits") -> "Habits":
     """Leave out the calls that a person silenced, and failures that a forgotten lesson cites."""
     if not (habits.works or habits.fails):

@@ -32,6 +32,8 @@ from archivist.records import (
 from archivist.text import make_legible
 
 NO_EVIDENCE = Evidence()
+# The run of what is said outside of any.
+MANUAL_RUN = "manual"
 _TAGS_FROM_TEXT = 5
 _TAG_CHARACTERS = 4
 
@@ -193,6 +195,18 @@ class Sighting:
         """Say whether it counts for a believed lesson: an own run met it, or a person said it again."""
         is_review = self.provenance is Provenance.REVIEWED
         return self.words_from.is_own or (is_review and self.is_own_run)
+
+
+def said_by(actor: Actor, now: datetime, run_count: int) -> Sighting:
+    """Return the sighting of what somebody says outside of any run."""
+    return Sighting(
+        provenance=Provenance.TYPED,
+        actor=actor,
+        now=now,
+        run_count=run_count,
+        run=MANUAL_RUN,
+        counted=MANUAL_RUN,
+    )
 
 
 # The fields that a candidate and a lesson have in common; a candidate's `key` is a lesson's `signature`.

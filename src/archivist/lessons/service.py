@@ -23,6 +23,7 @@ from archivist.clock import from_text
 from archivist.errors import ChangedError, InputError, NotFoundError, RecordError, StateError
 from archivist.lessons.candidate import (
     FIXED_FIELDS,
+    MANUAL_RUN,
     Candidate,
     KeptLesson,
     LessonChange,
@@ -33,6 +34,7 @@ from archivist.lessons.candidate import (
     clean_lesson,
     clean_lesson_text,
     derive_tags,
+    said_by,
 )
 from archivist.lessons.evidence_service import find_repository, met_with, require_support, resolve_evidence
 from archivist.lessons.facets import facet_conditions, score_record
@@ -98,7 +100,6 @@ from archivist.store.filters import (
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
 
-MANUAL_RUN = "manual"
 AGENT_ORIGIN = "agent"
 # The role of an actor that recovers failed runs.
 HEALER = "healer"
@@ -288,14 +289,7 @@ class Lessons(BankService):
             if repo := given.get("repo"):
                 given["repo"] = self._file_under(writer, repo)
             record = self._new_record(values | given)
-            sighting = Sighting(
-                provenance=Provenance.TYPED,
-                actor=bank.actor,
-                now=record.updated,
-                run_count=writer.run_count(),
-                run=MANUAL_RUN,
-                counted=MANUAL_RUN,
-            )
+            sighting = said_by(bank.actor, record.updated, writer.run_count())
             return self.keep(candidate_of(record, given=frozenset(given)), sighting)
 
     def _file_under(self, writer: Writer, repo: str) -> str:
@@ -597,9 +591,8 @@ class Lessons(BankService):
             if self._bank.actor.kind is not ActorKind.HUMAN:
                 self._bank.refuse(Layer.LESSONS, Verb.DECIDE, what=lesson.short_id, hint=APPROVAL_HINT)
             if lesson.status.is_retired:
-                raise StateError(
-                    f"lesson {name!r} is {lesson.status}", hint=f"archivist undo {lesson.short_id}"
-                )
+                undo = f"archivist undo {lesson.short_id}"
+                raise StateError(f"lesson {name!r} is {lesson.status}", hint=undo)
             if lesson.confirmed:
                 return lesson
             if version and version != lesson_version(lesson):

@@ -280,14 +280,12 @@ def _brief_from_banks(
         if moment == hook_events.PROMPT:
             brief = bank.sessions.brief_prompt(run, project, payload.prompt, provider=provider)
         elif moment == hook_events.TOOL_FAILURE:
-            tool, command = "Bash" if payload.command else payload.tool, payload.command
-            brief = bank.sessions.brief_failure(
-                run, project, payload.error, tool=tool, command=command, provider=provider
-            )
+            tool = "Bash" if payload.command else payload.tool
+            asked = {"tool": tool, "command": payload.command, "provider": provider}
+            brief = bank.sessions.brief_failure(run, project, payload.error, **asked)
         elif moment == hook_events.SUBAGENT_START:
-            brief = bank.sessions.brief_subagent(
-                run, project, role=payload.role, provider=provider, global_bank=global_bank
-            )
+            asked = {"role": payload.role, "provider": provider}
+            brief = bank.sessions.brief_subagent(run, project, global_bank=global_bank, **asked)
         else:
             # The session is the agent that its environment names, else the client.
             kind, name, *_ = f"{os.environ.get('ARCHIVIST_ACTOR', '')}::".split(":")
