@@ -313,22 +313,22 @@ GOOD = json.dumps(run_lines("r1", NULLS)[1]).encode()
 
 
 @pytest.mark.parametrize(
-    ("bad", "reason"),
+    ("bad", "reason", "left"),
     [
-        (b"{broken", "not JSON"),
-        (b"\x00\x01\xfe\xff", "not"),
-        (GOOD.replace(b"warning", b"awful"), "severity: 'awful' is not one of bug, warning, info"),
-        (GOOD.replace(b'"run_id": "r1"', b'"run_id": ""'), "run_id: missing"),
+        (b"{broken", "not JSON", "line"),
+        (b"\x00\x01\xfe\xff", "not", "line"),
+        (GOOD.replace(b"warning", b"awful"), "severity: 'awful' is not one of bug, warning, info", "finding"),
+        (GOOD.replace(b'"run_id": "r1"', b'"run_id": ""'), "run_id: missing", "line"),
     ],
 )
 def test_a_broken_line_is_named_and_the_good_ones_are_taken(
-    bank_cli: Command, project: Path, bad: bytes, reason: str
+    bank_cli: Command, project: Path, bad: bytes, reason: str, left: str
 ) -> None:
     ran = _bad(bank_cli, project, bad + b"\n" + GOOD + b"\n")
     assert ran.code == 7
     assert "archivist: bad.jsonl: line 1: " in ran.err
     assert reason in ran.err
-    assert "hint: 1 line was left out" in ran.err
+    assert f"hint: 1 {left} was left out" in ran.err
     assert bank_cli("lessons", "list").out.count("m-001") == 1
 
 

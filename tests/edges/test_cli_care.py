@@ -270,7 +270,11 @@ def test_the_same_words_for_the_same_place_are_one_lesson(bank_cli: Command) -> 
     assert bank_cli("lessons", "add", "Bundle pull requests", "--domain", "code").out.startswith("m-002")
     told = json.loads(bank_cli("lessons", "show", "m-001", "--json").out)
     assert (told["importance"], told["frequency"], told["status"]) == (0.9, 1, "active")
-    assert bank_cli("brief").out.count("Bundle") == 2
+    assert bank_cli("lessons", "list").out.count("Bundle") == 2
+    # Two lessons for two domains, which a run is told in one line.
+    assert bank_cli("brief").out.count("Bundle") == 1
+    for domain in ("code", "general"):
+        assert bank_cli("inject", domain).out.count("Bundle") == 1
 
 
 def test_what_an_agent_suggested_is_believed_once_a_person_says_it(bank_cli: Command) -> None:

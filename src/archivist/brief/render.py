@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 from archivist.brief.select import BriefedLesson, BriefFormat, says_remedy
 from archivist.brief.works import LATEST_RUNS, NO_HABITS, Habits
 from archivist.cold_start import lazy_pattern
-from archivist.records.lesson import MET_HERE
-from archivist.records.words import Provenance, Status
+from archivist.records.words import MET_HERE, Provenance, Status
 
 if TYPE_CHECKING:
     from archivist.records import Lesson

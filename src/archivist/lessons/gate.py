@@ -31,8 +31,7 @@ from archivist.lessons.standing import (
 )
 from archivist.reading.failures import have_different_subjects
 from archivist.records import Evidence, Lesson, LessonType, Provenance, Source, Status
-from archivist.records.lesson import CLAIMED, MET_HERE
-from archivist.records.words import MODEL_ORIGIN
+from archivist.records.words import CLAIMED, MET_HERE, MODEL_ORIGIN
 
 SUMMARY_WEIGHT = 0.6
 NAME_WEIGHT = 0.3

@@ -27,9 +27,9 @@ from archivist.records import (
     Source,
     Status,
 )
-from archivist.records.lesson import CLAIMED, SHORT_ID
+from archivist.records.lesson import SHORT_ID
 from archivist.records.plain import canonical_json, digest_of, field_names, to_plain
-from archivist.records.words import MODEL_ORIGIN
+from archivist.records.words import CLAIMED, MODEL_ORIGIN
 from archivist.service import complete_id
 from archivist.store.filters import equals
 

@@ -8,7 +8,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.record import Record
-from archivist.records.words import Category, LessonType, Provenance, Scope, Severity, Source, Status
+from archivist.records.words import CLAIMED, Category, LessonType, Provenance, Scope, Severity, Source, Status
 
 SHORT_ID = lazy_pattern(r"m-(\d{3}|[1-9]\d{3,11})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
@@ -19,10 +19,6 @@ REQUEST_KEY = "asked:"
 # An imported count that names no runs is stored as runs with this mark, so that frequency stays the size of
 # a set.
 UNNAMED_RUN = "?"
-# Where a lesson notes how often a file said that it was met, before a run of this bank met it.
-CLAIMED = "frequency_claimed"
-# Where a lesson from elsewhere notes that an own run has met it. The gate alone writes both.
-MET_HERE = "met_here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

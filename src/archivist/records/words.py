@@ -116,6 +116,10 @@ _PROVENANCE_LABELS = {
 }
 
 
+# Where a lesson notes how often a file said that it was met, before a run of this bank met it.
+CLAIMED = "frequency_claimed"
+# Where a lesson from elsewhere notes that an own run has met it. The gate alone writes both.
+MET_HERE = "met_here"
 # Where a record keeps which agents it quotes, and which file brought it if nobody vouched for that file.
 SAID_BY = "said_by"
 BROUGHT_BY = "brought_by"
