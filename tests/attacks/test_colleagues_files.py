@@ -102,3 +102,13 @@ def test_no_link_in_a_shared_folder_is_read(bank: Bank, tmp_path: Path) -> None:
     done = bank.exchange.share(folder)
     assert [problem.reason for problem in done.problems] == ["a link is not read"]
     assert "Private" not in str(bank.lessons.query(Query(statuses=tuple(Status))))
+
+
+@pytest.mark.req("N7", "N10")
+def test_a_folder_named_like_a_shared_file_stops_nobody(bank: Bank, tmp_path: Path) -> None:
+    bank.lessons.add("Deploy with make deploy")
+    folder = tmp_path / "s"
+    (folder / "lessons" / f"{COLLEAGUE}.jsonl").mkdir(parents=True)
+    done = bank.exchange.share(folder)
+    assert [problem.reason for problem in done.problems] == ["it is no file"]
+    assert done.written["lessons"] == 1

@@ -61,23 +61,24 @@ _FLAGS: Final = (
         "p",
         r"p[ =]?[\"']?",
         r"\b(?:mysql\w*|mariadb[\w\-]*|mongo\w*|sshpass|(?:docker|podman|az) login|7z|ldap\w+|cqlsh|twine"
-        r"|cypher-shell|user(?:add|mod)|conan)\b",
+        r"|cypher-shell|user(?:add|mod)|conan|evil-winrm|ncftp\w*)\b",
         r"[^\s\"'$<{=\-][^\s\"']{3,255}",
     ),
     _flag(
         "P",
         r"P [\"']?",
-        r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+|sqlcmd|bcp|mosquitto_\w+|ipmitool)\b",
+        r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+|sqlcmd|bcp|mosquitto_\w+|ipmitool|ssh-keygen)\b",
     ),
-    _flag("w", r"w [\"']?", r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b"),
+    _flag("w", r"w [\"']?", r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+|security add-[\w\-]+)\b"),
     _flag(
         "a",
         r"a [\"']?",
-        r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b|(?:^|[\s;&|(])https? (?:.{0,160} )?-a [\"']?\Z",
+        r"\b(?:redis-cli|valkey-cli|zip|unzip|ldap\w+)\b"
+        r"|(?:^|[\s;&|(])(?:https?|xhs?) (?:.{0,160} )?-a [\"']?\Z",
     ),
     _flag("lftp", r"u [\"']?[^\s,\"'$<{]{1,64},", r"\blftp\b"),
     _flag("N", r"N [\"']?", r"\bssh-keygen\b"),
-    _flag("t", r"t [\"']?", r"\bcodecov\b"),
+    _flag("t", r"t [\"']?", r"\b(?:codecov|influx)\b"),
     _flag("k", r"k [\"']?", r"\bopenssl enc\b"),
     _flag("c", r"[cAX] [\"']?", r"\bsnmp\w+ "),
     _flag("b", r"b [\"']?[\w.\-]{1,80}=", "", r"[^\s;\"'$]{8,512}"),
@@ -135,7 +136,7 @@ _PAIRED_VALUES: Final = (
 # What is written to a program that reads a secret, from a pipe or a here-string.
 _READER: Final = (
     r"(?:sudo (?:-\w{1,3} )?-\w{0,3}S"
-    r"|(?:sudo )?(?:chpasswd|passwd|smbpasswd|kinit|cryptsetup|su(?![\w\-])))\b"
+    r"|(?:sudo )?(?:chpasswd|passwd|smbpasswd|kinit|cryptsetup|secret-tool store|su(?![\w\-])))\b"
 )
 _READER_OPTION: Final = r"--(?:password-stdin|with-token)\b"
 # The same for programs that are given settings too.
@@ -251,6 +252,27 @@ _PLACES: Final[tuple[_Place, ...]] = (
         r"sqlplus (?:-\w{1,8} ){0,3}[\"']?[\w.$#]{1,64}/(?P<value>[^\s\"'@/$]{3,128})@",
     ),
     _place("oracle:", _is_placed_secret, r"oracle:\w{1,8}:[\w.$#]{1,64}/(?P<value>[^\s\"'@/$]{3,128})@"),
+    _place(
+        "user",
+        _is_typed_secret,
+        r"user(?:name)?[ \t]{1,8}[\w.@+\-]{1,128}"
+        rf"(?:{_BLANK}(?:there )?(?:with )?|{_LINE}[ \t]{{0,8}})pass(?:word)?[ \t]{{1,8}}{_VALUE}",
+    ),
+    # The options of a mount are separated by commas.
+    _place(
+        "passw",
+        _is_typed_secret,
+        r"password=(?<=[, ]password=)(?P<value>[^\s\"',$<{(]{4,128})(?=,[a-z])",
+    ),
+    _place("bw unlock", _is_typed_secret, rf"bw unlock (?!-){_VALUE}"),
+    _place("rclone", _is_typed_secret, rf"rclone obscure (?!-){_VALUE}"),
+    _place("put_pw", _is_typed_secret, rf"put_pw(?<=input_pw) {_VALUE}"),
+    _place(
+        "--secret", _is_typed_secret, rf"--secret(?<=config set --secret) [\w:.\-]{{1,128}} (?!-){_VALUE}"
+    ),
+    _place(
+        "secrets set", _is_typed_secret, rf"secrets set(?<=user-secrets set) [\w:.\-]{{1,128}} (?!-){_VALUE}"
+    ),
     _place("alias set", rules.is_drawn_value, rf"alias set(?: [^\s\"'$]{{1,200}}){{3}} {_VALUE}"),
     _place("http-basic", _is_typed_secret, rf"http-basic\.[\w.\-]{{1,64}} [^\s\"'$]{{1,64}} {_VALUE}"),
     _place(

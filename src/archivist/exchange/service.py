@@ -549,6 +549,9 @@ def _read_shared(folder: Path, latest: datetime) -> SharedRecords:
             if path.is_symlink() or path.parent.is_symlink():
                 shared.problems.append(LineProblem(make_legible(str(path)), 0, "a link is not read"))
                 continue
+            if not path.is_file():
+                shared.problems.append(LineProblem(make_legible(str(path)), 0, "it is no file"))
+                continue
             for line in read_lines(path) if path.stat().st_size else ():
                 if isinstance(line, LineProblem):
                     shared.problems.append(line)

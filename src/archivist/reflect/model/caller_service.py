@@ -96,12 +96,16 @@ class ModelCaller:
     async def _ask(self, question: ModelQuestion[R], text: str, tools: Sequence[Callable[..., Any]]) -> R:
         import httpx2
 
+        from archivist.reflect.model.transport_service import BoundedTransport
+
         if not isinstance(self._target, Endpoint):
             return await self._run(self._target, question, text, tools)
         timeout_s, key = self._rules.timeout_s, self._target.key
         # The clients refuse to have no key, which a local server does not need.
         hooks: Any = {} if key else {"request": [_drop_key]}
-        async with httpx2.AsyncClient(follow_redirects=False, timeout=timeout_s, event_hooks=hooks) as client:
+        async with httpx2.AsyncClient(
+            follow_redirects=False, timeout=timeout_s, event_hooks=hooks, transport=BoundedTransport()
+        ) as client:
             return await self._run(_open_model(self._target, client), question, text, tools)
 
     async def _run(

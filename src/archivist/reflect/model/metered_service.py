@@ -23,6 +23,8 @@ from archivist.text import make_legible, shorten_line
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 _LONGEST_PROBLEM = 200
+# How many times more than was reserved a server may say that a request took.
+_MOST_OVER = 10
 # What may pass: any other refusal is the same for the same request.
 _PASSING = (
     failures.ModelRateLimitError,
@@ -80,6 +82,9 @@ class MeteredModel(WrapperModel):
                     raise
                 # A page of a proxy or of another service is no answer of a model.
                 raise ModelError(_no_answer(rules), hint=_URL_HINT) from None
+            except Exception as error:  # noqa: BLE001 clients raise anything over a body that they did not check
+                meter.settle(name, wanted)
+                raise _find_own(error) or ModelError(_no_answer(rules), hint=_URL_HINT) from None
             else:
                 meter.settle(name, _actual_spending(rules, response, wanted))
                 return response
@@ -96,8 +101,11 @@ def _request_text(messages: list[ModelMessage], parameters: ModelRequestParamete
 
 def _actual_spending(rules: ModelRules, response: ModelResponse, wanted: Spending) -> Spending:
     usage = response.usage
-    if usage.input_tokens or usage.output_tokens:
-        return price(rules, usage.input_tokens, usage.output_tokens)
+    if usage.input_tokens > 0 or usage.output_tokens > 0:
+        # A count far beyond what was reserved is wrong, and would use up the day for every project.
+        most = _MOST_OVER * wanted.tokens
+        counts = (min(max(count, 0), most) for count in (usage.input_tokens, usage.output_tokens))
+        return price(rules, *counts)
     # A server that does not count: what was reserved for the question, and the answer by its length.
     size = len(ModelMessagesTypeAdapter.dump_json([response]))
     return price(rules, wanted.input_tokens, size // BYTES_PER_TOKEN)
@@ -109,6 +117,8 @@ def _explain_failure(error: Exception, rules: ModelRules) -> ModelError:
         return ModelError(
             f"no answer within {rules.timeout_s:g} s", hint="model.timeout_s sets how long it waits"
         )
+    if own := _find_own(error):
+        return own
     status = getattr(error, "status_code", 0)
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else body
@@ -121,6 +131,13 @@ def _explain_failure(error: Exception, rules: ModelRules) -> ModelError:
         where = f" to {rules.url}" if rules.url else ""
         return ModelError(f"no connection{where}", hint="start its server, or check model.url")
     return ModelError(f"{_no_answer(rules)}: {shown}", hint=_URL_HINT)
+
+
+def _find_own(error: BaseException | None) -> ModelError | None:
+    """Return our own error, which the clients take for a lost connection."""
+    while error is not None and not isinstance(error, ModelError):
+        error = error.__cause__
+    return error
 
 
 def _no_answer(rules: ModelRules) -> str:

@@ -82,7 +82,7 @@ def restore_backup(
         if written:
             archivist = Actor(ActorKind.ARCHIVIST)
             with closing(SqliteStore.open(copy)) as store, store.writing(archivist, now) as writer:
-                listed = writer.json_setting(WRITTEN_FILES) | written
+                listed = writer.json_setting(WRITTEN_FILES) | dict(written)
                 writer.set_setting(WRITTEN_FILES, canonical_json(listed))
         return put_in_place(copy, path, "replaced", now)
 

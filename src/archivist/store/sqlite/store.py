@@ -366,7 +366,9 @@ def _open_connection(
     try:
         db.execute("PRAGMA schema_version").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError) as error:
-        if isinstance(error, apsw.IOError) and error.extendedresult != apsw.SQLITE_IOERR_SHMSIZE:
+        # Without room the index of the log cannot be made.
+        result = getattr(error, "extendedresult", 0)
+        if isinstance(error, apsw.IOError) and result != apsw.SQLITE_IOERR_SHMSIZE:
             raise
         # A write-ahead log needs a writable folder with room; without, a bank at rest is still readable.
         # Others may write it from elsewhere, which only the stamps of the files show.
