@@ -583,7 +583,7 @@ def test_explain_says_what_is_counted_of_a_command_and_how_often_it_found_failur
     assert line == f"Commands here, `pytest`: {counted}; found failures in 2; passed last in run-3"
 
 
-def test_lists_and_briefs_count_what_saw_a_lesson_alike(archivist: Command, project: Path) -> None:
+def test_a_brief_counts_the_runs_and_a_list_what_is_left_of_them(archivist: Command, project: Path) -> None:
     with fresh_bank(project) as bank:
         _runs(bank, ("pnpm test", 127), ("npm test", 0), count=3)
         lesson = bank.lessons.get("m-001")
@@ -591,7 +591,9 @@ def test_lists_and_briefs_count_what_saw_a_lesson_alike(archivist: Command, proj
             writer.put(replace(lesson, faded=1), "decay")
     assert "seen 3x" in archivist("brief", "--repo", "shop").out
     listed = archivist("lessons", "list").out.splitlines()[1]
-    assert listed.split()[:2] == ["m-001", "3"]
+    # The documented column is the count that fades.
+    assert listed.split()[:2] == ["m-001", "2"]
+    assert "3 runs (2 after ageing)" in archivist("lessons", "show", "m-001").out
 
 
 def test_a_person_silences_a_command_and_takes_it_back(bank: Bank) -> None:

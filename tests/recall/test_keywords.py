@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archivist.recall.keywords import KeywordIndex, Overlap, keywords, matches
+from archivist.recall.keywords import KeywordIndex, Overlap, keywords, repeats
 
 RULE = Overlap()
 LESSON = "Timeline references must match story start day"
@@ -16,7 +16,7 @@ LESSON = "Timeline references must match story start day"
 
 def _matches(finding: str, lesson: str, *tags: str) -> bool:
     words = frozenset(word for tag in tags for word in keywords(tag))
-    return matches(keywords(finding), keywords(lesson), words, RULE)
+    return repeats(keywords(finding), keywords(lesson), words, RULE)
 
 
 def test_keywords_are_lower_case_without_punctuation_stop_words_and_short_words() -> None:
@@ -99,7 +99,7 @@ def test_the_index_finds_what_comparing_every_pair_finds(
     for place, each in enumerate(lessons):
         index.add(str(place), each)
     wanted = keywords(text)
-    matching = [i for i, each in enumerate(lessons) if matches(wanted, keywords(each), frozenset(), rule)]
+    matching = [i for i, each in enumerate(lessons) if repeats(wanted, keywords(each), frozenset(), rule)]
     best = max(
         matching,
         default=None,

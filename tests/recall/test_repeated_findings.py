@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archivist.recall.keywords import KeywordIndex, Overlap, keywords, matches
+from archivist.recall.keywords import KeywordIndex, Overlap, keywords, repeats
 from tests.conftest import Command
 from tests.samples import run_lines, write_jsonl
 
@@ -40,7 +40,7 @@ def test_a_finding_in_fewer_words_is_recognised_and_its_neighbour_is_not(name: s
         for text in (same, other):
             match = index.find(text)
             found[text] = match.key if match else ""
-            is_same = matches(keywords(text), keywords(lesson), frozenset(), Overlap())
+            is_same = repeats(keywords(text), keywords(lesson), frozenset(), Overlap())
             assert is_same is (found[text] == lesson)
     assert [other for _, _, other in pairs if found[other]] == []
     assert sum(found[same] == lesson for lesson, same, _ in pairs) >= recognised
@@ -51,7 +51,7 @@ def test_a_finding_in_fewer_words_is_recognised_and_its_neighbour_is_not(name: s
 def test_another_finding_of_the_same_category_and_place_stays_another() -> None:
     lesson = keywords("Missing null checks in API response handlers")
     for finding in ("Missing rate limits in API", "Null checks", "Missing in API", "API handlers slow"):
-        assert not matches(keywords(finding), lesson, frozenset(), Overlap())
+        assert not repeats(keywords(finding), lesson, frozenset(), Overlap())
 
 
 @pytest.mark.req("F3", "F9")

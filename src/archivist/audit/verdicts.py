@@ -32,7 +32,7 @@ from archivist.audit.advice import (
 )
 from archivist.reading.calls import CALL_KINDS, event_failure
 from archivist.reading.failures import failure_key, is_shell
-from archivist.recall.keywords import Overlap, is_other_category, keywords, matches
+from archivist.recall.keywords import Overlap, is_other_category, keywords, repeats
 from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Provenance, Verdict
 
 # Half of a list of packages is enough: those that are installed already need no install.
@@ -301,7 +301,7 @@ def repeats_lesson(finding: Finding, lesson: Lesson, overlap: Overlap) -> bool:
     words, tags = keywords(lesson.summary), frozenset(word for tag in lesson.tags for word in keywords(tag))
     categories = lesson.tags if lesson.provenance is Provenance.REVIEWED else ()
     is_other = is_other_category(finding.category, categories)
-    return matches(keywords(finding.description), words, tags, overlap, is_other_category=is_other)
+    return repeats(keywords(finding.description), words, tags, overlap, is_other_category=is_other)
 
 
 def _outcome(lesson: Lesson, evidence: RunEvidence, overlap: Overlap) -> tuple[str, bool | None]:
@@ -363,4 +363,4 @@ def fixes_of(fixes: Iterable[Event], finding: Finding, overlap: Overlap) -> list
 def _repeats_finding(finding: Finding, fixed: Finding, overlap: Overlap) -> bool:
     is_other = is_other_category(finding.category, (fixed.category,))
     words, known = keywords(finding.description), keywords(fixed.description)
-    return matches(words, known, frozenset(), overlap, is_other_category=is_other)
+    return repeats(words, known, frozenset(), overlap, is_other_category=is_other)

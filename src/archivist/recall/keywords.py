@@ -98,15 +98,26 @@ def matches(
     *,
     is_other_category: bool = False,
 ) -> bool:
-    """Say whether a finding repeats a lesson, by the rule above."""
+    """Say whether two texts say the same, by the share of their words."""
     if is_other_category:
         return len(finding & lesson) >= _SAME_WORDS * max(len(finding), len(lesson))
-    held = lesson | tags
-    common = len(finding & held)
-    if common and common >= max(overlap.of_finding * len(finding), overlap.of_lesson * len(lesson)):
-        return True
+    common = len(finding & (lesson | tags))
+    return bool(common) and common >= max(overlap.of_finding * len(finding), overlap.of_lesson * len(lesson))
+
+
+def repeats(
+    finding: frozenset[str],
+    lesson: frozenset[str],
+    tags: frozenset[str],
+    overlap: Overlap,
+    *,
+    is_other_category: bool = False,
+) -> bool:
+    """Say whether a finding repeats a lesson, by the rule above: it may say the same in fewer words."""
+    if is_other_category or matches(finding, lesson, tags, overlap):
+        return matches(finding, lesson, tags, overlap, is_other_category=is_other_category)
     stems = _subject_stems(finding)
-    return len(stems & set(map(stem_word, held))) >= _least_contained(len(stems))
+    return len(stems & set(map(stem_word, lesson | tags))) >= _least_contained(len(stems))
 
 
 def _subject_stems(words: frozenset[str]) -> frozenset[str]:
