@@ -130,8 +130,8 @@ def _check_locks(bank: Bank) -> tuple[bool, str]:
 
 
 def _check_vectors(bank: Bank) -> tuple[bool, str]:
+    from archivist.recall.embedders import changed_dimensions
     from archivist.recall.embedders.endpoint import EndpointEmbedder
-    from archivist.recall.vectors_service import changed_dimensions
 
     try:
         embedder = bank.embedder

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from archivist.access.rights import Layer, Verb, is_hidden_from, reads
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, asking, lexical
+from archivist.recall.embedders import changed_dimensions
 from archivist.recall.evidence import (
     COVERED,
     LEAST_SAID,
@@ -56,7 +57,6 @@ from archivist.recall.scoring import (
     to_unit_scale,
 )
 from archivist.recall.statements import END_WORDS, words_beside_end
-from archivist.recall.vectors_service import changed_dimensions
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
 from archivist.service import BankService

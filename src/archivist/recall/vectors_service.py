@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from archivist.errors import BankLockedError, EmbedderError
+from archivist.recall.embedders import changed_dimensions
 from archivist.recall.results import FRESH
 from archivist.service import BankService
-
-if TYPE_CHECKING:
-    from archivist.recall.embedders import Embedder
 
 # Texts that are embedded between two short transactions.
 _BATCH = 4096
@@ -19,14 +16,6 @@ _BATCH = 4096
 _FEW = 32
 # From so many on a write makes vectors: well below what a search embeds by itself.
 _BACKLOG = FRESH // 2
-
-
-def changed_dimensions(embedder: Embedder, stored: int) -> EmbedderError:
-    """Return the error that vectors of another length than the stored ones cannot be compared with them."""
-    return EmbedderError(
-        f"{embedder.name} gives vectors of {embedder.dimensions} dimensions, the bank has those of {stored}",
-        hint="archivist doctor --reindex makes all of them again",
-    )
 
 
 class Vectors(BankService):

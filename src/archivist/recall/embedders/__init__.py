@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from archivist.errors import ConfigError
+from archivist.errors import ConfigError, EmbedderError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,4 +63,12 @@ def open_embedder(rules: RecallRules, bank_folder: Path) -> Embedder | None:
     raise ConfigError(
         f"recall.embedder: {rules.embedder!r} is not an embedder",
         hint="write static, none, onnx:FOLDER or endpoint:URL",
+    )
+
+
+def changed_dimensions(embedder: Embedder, stored: int) -> EmbedderError:
+    """Return the error that vectors of another length than the stored ones cannot be compared with them."""
+    return EmbedderError(
+        f"{embedder.name} gives vectors of {embedder.dimensions} dimensions, the bank has those of {stored}",
+        hint="archivist doctor --reindex makes all of them again",
     )
