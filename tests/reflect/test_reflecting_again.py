@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -13,6 +13,7 @@ from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
 from archivist.reading.evasions import is_evasion, only_shows
 from archivist.reading.failures import Failure
+from archivist.reading.narrower_runs import leaves_out_failure
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, is_unsure, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.programs import LOOKS, SHELLS
@@ -346,7 +347,7 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
     in_vain: list[ToolCall] = []
     pending: list[ToolCall] = []
     for act in acts[at + 1 : at + 1 + NEAR]:
-        if act.is_look or not act.steps:
+        if act.is_look or not act.steps or leaves_out_failure(act, failed):
             continue
         if fails_alike(act, failed):
             in_vain, pending = in_vain + pending, []
@@ -411,6 +412,8 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
 
 def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call repeats what failed: the same script, or the same purpose."""
+    if leaves_out_failure(act, failed):
+        return False
     if failed.scripts and act.scripts:
         return bool(failed.scripts & act.scripts)
     if failed.purpose.startswith(_PYTHON) and act.purpose.startswith(_PYTHON):

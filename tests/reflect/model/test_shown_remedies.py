@@ -235,3 +235,33 @@ def test_a_recovery_that_the_record_shows_may_be_told_in_words(bank: Bank, tmp_p
     report, model = read(bank, run, {"lessons": told}, NO_ACCOUNT)
     assert "(after #1)" in model.history[0].prompt
     assert [claim.reason for claim in report.claims] == ["", UNPROVEN]
+
+
+_REFUSED = "test api::refuses_old ... FAILED\ntest result: FAILED. 8 passed; 1 failed; 0 filtered out"
+_PASSED = "test result: ok. 3 passed; 0 failed; 6 filtered out"
+
+
+@pytest.mark.parametrize(
+    ("failed", "narrower"),
+    [
+        (("cargo test -p api", _REFUSED), "cargo test -p api store::tests"),
+        (("cargo deny check && cargo test", "error[rejected]: `ring` is yanked"), "cargo test alpha beta"),
+    ],
+    ids=["other tests", "a line without its check"],
+)
+def test_a_call_that_does_not_run_what_failed_overcomes_nothing(
+    bank: Bank, tmp_path: Path, failed: tuple[str, str], narrower: str
+) -> None:
+    command, output = failed
+    again = (command, f"Exit code 101\n{output}", True)
+    run = reflected_run(bank, tmp_path, [again, (narrower, _PASSED, False), again])
+    words = {
+        "kind": "remedy",
+        "summary": f"`{command}` fails: use `{narrower}`",
+        "remedy": narrower,
+        "events": [0, 1],
+    }
+    report, model = read(bank, run, {"lessons": [words]}, NO_ACCOUNT)
+    assert "(after #" not in model.history[0].prompt
+    assert "tried in vain" not in model.history[0].prompt
+    assert [claim.reason for claim in report.claims] == [UNPROVEN]

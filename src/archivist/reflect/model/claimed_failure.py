@@ -27,6 +27,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_help
 from archivist.reading.cures import HORIZON
 from archivist.reading.failures import Failure, detect_failure, failure_key, other_failures
+from archivist.reading.narrower_runs import leaves_out_failure
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive, split_steps
 from archivist.reading.rules import FailureKind
@@ -66,25 +67,35 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
     was no chance.
     """
     events = {event.id for event in cited}
-    remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
+    calls = [act for act in material.reading.acts if act.event.id in events]
+    if not any(act.has_failed for act in calls):
+        remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
+        calls += [act for act in material.reading.acts if act.event.seq in remarked and act not in calls]
+        events |= {act.event.id for act in calls}
     named = (CODE.findall(summary) or [""])[0]
-    calls = [act for act in material.reading.acts if act.event.id in events or act.event.seq in remarked]
     cases = [*material.cases, *(other for act in calls for other in other_cases(material, act))]
     best: tuple[tuple[bool, bool, int, int, int, int], Case] | None = None
     for place, case in enumerate(cases):
-        count = sum(met.act.event.id in events for met in case.met)
-        if not count and not any(met.act.event.seq in remarked for met in case.met):
+        met_there = [met for met in case.met if met.act.event.id in events]
+        if not met_there:
             continue
         called = [normal_text(met.act.event.text or met.act.event.tool) for met in case.met]
         is_sure = case.kind is not FailureKind.REMEDY or case.runs > 1
-        met_there = [met for met in case.met if met.act.event.id in events or met.act.event.seq in remarked]
         is_named = bool(named) and is_shown(named, called)
-        rank = (is_sure, is_named, *_likeness(summary, met_there), count, -place)
+        rank = (is_sure, is_named, *_likeness(summary, met_there), len(met_there), -place)
         if best is None or rank > best[0]:
-            best = rank, case
+            best = rank, _as_cited(case, met_there)
     reported = [reported_case(material, event) for event in cited]
     reported += [printed_case(material, act) for act in calls]
     return best[1] if best is not None else next(filter(None, reported), None)
+
+
+def _as_cited(case: Case, cited: Sequence[ObservedFailure]) -> Case:
+    """Return a case in the words of the occurrences that are cited, which come first."""
+    others = [met for met in case.met if met not in cited]
+    first = cited[0]
+    command = first.act.display_text if first.act.steps else ""
+    return replace(case, met=(*cited, *others), line=first.failure.line, command=command)
 
 
 def _likeness(summary: str, cited: Sequence[ObservedFailure]) -> tuple[int, int]:
@@ -266,6 +277,8 @@ def _has_same_aim(failed: ToolCall, act: ToolCall) -> bool:
     """Say whether a call is for what a failed one was for; another test that passes shows nothing."""
     if not failed.steps:
         return act.purpose == failed.purpose and act.event.target == failed.event.target
+    if leaves_out_failure(act, failed):
+        return False
     if act.purpose != failed.purpose:
         return _is_other_wording(normal_text(call_text(act)), failed)
     usual = {*failed.purpose.split(), "&&"}
@@ -342,7 +355,8 @@ def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRem
             is_again = act.event.id in shown or act.purpose == failed.purpose
             # An edit may be what made the difference to a failure of the code.
             is_mended = is_of_code(met) and any(map(_edits_project, later[:place]))
-            if (is_again or _is_other_wording(wanted, failed)) and not is_mended:
+            is_again = is_again or _is_other_wording(wanted, failed)
+            if is_again and not is_mended and not leaves_out_failure(act, failed):
                 yield ShownRemedy(Remedy(RemedyKind.COMMAND, command, failed.display_text), (act,))
             done = next(
                 (each for each in later[place:] if _is_again(failed, each) and has_worked(each)), None

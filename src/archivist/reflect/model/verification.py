@@ -32,7 +32,7 @@ from archivist.lessons.support import (
 from archivist.reading.calls import CALL_KINDS
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
-from archivist.reading.wording import advice, code, format_rule
+from archivist.reading.wording import code
 from archivist.records import Category, EpisodeStatus, Event, Evidence, Lesson
 from archivist.records.run_words import TYPED
 from archivist.records.words import MODEL_ORIGIN
@@ -119,6 +119,7 @@ class DropReason(StrEnum):
     UNCAUSED = "gives a cause that its events do not show"
     CONTRADICTED = "its events show the opposite"
     UNKNOWN_LESSON = "names a lesson that cannot be replaced"
+    SAID_OTHERWISE = "a known lesson says it in its own words, without this cause"
     NOT_NEW = "says nothing else than the lesson does"
     NO_OUTCOME = "no outcome of its account holds"
     SUSPICIOUS = "may give orders to its reader"
@@ -213,10 +214,13 @@ def verify_lesson(
     if not is_remedy:
         # A warning may name what overcame the failure only to say that it is not enough.
         remedy = None
-    events = tuple(dict.fromkeys(event.id for event in evidence))
+    # A remark stands for the call that failed before it.
+    met, events = {met.act.event.id for met in case.met}, {event.id: None for event in cited}
+    events = events if met & events.keys() else {case.first.act.event.id: None, **events}
     candidate = _draft_candidate(claim, (summary, rule), remedy, case, material)
-    candidate = replace(candidate, events=events)
-    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
+    candidate = replace(candidate, events=tuple(events))
+    is_remedy = is_remedy and remedy is not None
+    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by, is_remedy=is_remedy)
 
 
 def _draft_candidate(
@@ -228,8 +232,6 @@ def _draft_candidate(
 ) -> Candidate:
     """Return the candidate of a claim in its own summary and rule, else as a miner would make it."""
     summary, rule = words
-    if remedy and remedy.text and not rule and code(remedy.text) != case.shown_command:
-        rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     candidate = make_candidate(
         material,
         case,
@@ -353,19 +355,25 @@ def _beside_known(
     known: Mapping[str, Lesson],
     refines: str,
     cited_by: Callable[[Lesson], Iterable[Event]],
+    *,
+    is_remedy: bool,
 ) -> Candidate:
     """Return a candidate in its place: instead of the lesson that it restates, as it, or beside it.
 
-    Only a lesson that it names, and says again with all that it advises, is superseded. What is narrower, or
-    advises something else, is a lesson of its own with its own runs, and has no key: the known lesson's key
-    stays the known lesson's.
+    Only a lesson that it names, and says again with all that it advises, or the remedy that was missing, is
+    superseded. What other runs show otherwise, or advises something else, is a lesson of its own with its own
+    runs, and has no key: the known lesson's key stays the known lesson's.
     """
     named = known.get(refines)
     same = [lesson for lesson in known.values() if lesson.signature == case.key]
     older = named if named in same else next(iter(same), None)
     if older is None:
         return candidate
-    if not _restates(candidate, case, older):
+    is_cured = is_remedy and not older.remedies
+    if not is_cured and not _has_its_advice(candidate, older):
+        return replace(candidate, key="", notes={"failure": case.key})
+    # Which file a remedy that is known helped in is no other case; a warning of one file is.
+    if not (older is named and is_remedy) and not _restates(candidate, case, older):
         return replace(candidate, key="", notes={"failure": case.key})
     # With a remedy where there was none it takes the lesson's place too.
     if older is not named and (older.remedies or not candidate.remedies):
@@ -373,7 +381,8 @@ def _beside_known(
     if not gate.may_be_superseded(older):
         raise ClaimError(DropReason.UNKNOWN_LESSON)
     shown, others = _split_runs(candidate, case, cited_by(older))
-    if not others:
+    # What only warned so far is no wider than what now says what to do.
+    if not others or (older is named and is_cured):
         return replace(candidate, supersedes=(older.id,))
     evidence = Evidence(
         episodes=tuple(shown), events=tuple(event.id for events in shown.values() for event in events)
@@ -406,13 +415,16 @@ def _split_runs(
     return shown, {run: events for run, events in runs.items() if run not in shown}
 
 
-def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
-    """Say whether a candidate says what a lesson says: for as many cases, and with its advice if any."""
+def _has_its_advice(candidate: Candidate, older: Lesson) -> bool:
+    """Say whether a candidate advises what a lesson does, if that advises anything."""
     if (older.remedies or older.rule) and not candidate.remedies:
         return False
     remedies, others = ({_fixed_words(text) for text in each.remedies} for each in (candidate, older))
-    if others and not remedies & others:
-        return False
+    return not others or not remedies.isdisjoint(others)
+
+
+def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
+    """Say whether a candidate says what a lesson says for as many cases."""
     told = (older.summary, older.rule, older.detail, case.line, case.command)
     met = ((each.failure.line, each.act.event.text) for each in case.met)
     texts = [normal_text(text) for text in (*told, *older.remedies, *(text for pair in met for text in pair))]
