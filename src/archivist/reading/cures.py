@@ -352,7 +352,7 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
         if fails_alike(act, failed):
             in_vain, pending = in_vain + pending, []
         elif act.has_failed:
-            in_vain.append(act)
+            in_vain += [] if _got_further(act, failed) else [act]
         elif _has_same_purpose(act, failed):
             break
         else:
@@ -360,6 +360,14 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
     texts = [mask_command(act.event.text.strip()) for act in in_vain]
     texts += [_install_text([act]) for act in in_vain if act.installs]
     return tuple(dict.fromkeys(text for text in texts if is_informative(text)))
+
+
+def _got_further(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call found what an earlier one could not find or start, and failed for another reason."""
+    if act.failure is None or failed.failure is None or act.purpose != failed.purpose:
+        return False
+    kinds = (K.USAGE, K.MISSING_COMMAND, K.MISSING_FILE)
+    return failed.failure.kind in kinds and act.failure.kind not in kinds
 
 
 def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:

@@ -45,6 +45,11 @@ _DATA = lazy_pattern(r"\s{0,20}[\[{]\s{0,20}[\[{\"\]}]")
 _PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?:Uncaught|fatal:|panic:)")
 
 
+# A tool or a library of the system that a build needs: every task meets it.
+_MISSING_TOOL = lazy_pattern(
+    r"(?i)\b(?:is|are) not installed\b|\blinker `[^`\n]{1,80}` not found|\bfailed to find tool\b"
+    r"|\bpkg-config\b|\b(?:could not|cannot|unable to) find (?:the )?(?:system )?(?:library|compiler|program|executable)\b"
+)
 # What an agent turned to after a failure follows within so many calls.
 SOON = 2
 # A longer command may be claimed by its beginning.
@@ -177,7 +182,8 @@ def is_lasting(case: Case) -> bool:
     is_refused = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
     is_repeated = case.runs > 1 or len(case.met) > 1 or is_refused
     is_of_task = all(met.is_of_task for met in case.met)
-    return (is_repeated or case.kind.is_environment) and not case.is_passing_by_itself and not is_of_task
+    is_of_machine = case.kind.is_environment or bool(_MISSING_TOOL.search(case.first.act.event.output))
+    return (is_repeated or is_of_machine) and not case.is_passing_by_itself and not is_of_task
 
 
 def can_teach(case: Case, material: Material) -> bool:
@@ -321,15 +327,27 @@ def find_remedy(command: str, words: str, case: Case, material: Material) -> Sho
     return None
 
 
-def find_said_recovery(case: Case, material: Material, cited: Sequence[Event]) -> ShownRemedy | None:
-    """Return what a claim says in words to have helped, if it cites the call that worked then."""
-    failed, *overcame = overcoming_calls(case, material) or (None,)
-    if failed is None or overcame[-1].event.id not in {event.id for event in cited}:
-        return None
-    is_unclear = any(map(is_of_code, case.met)) and edits_between(failed, overcame[-1], material)
-    if is_unclear or any(destroys(act.event.text) for act in overcame):
-        return None
-    return ShownRemedy(Remedy(RemedyKind.SAID, ""), tuple(overcame))
+def find_said_recovery(
+    case: Case, material: Material, cited: Sequence[Event], command: str = ""
+) -> ShownRemedy | None:
+    """Return what the record shows as a recovery, if a claim cites the call that worked then.
+
+    It is told in words, or by a command of those calls. What a tool refused, and nobody runs, may have been
+    overcome by a look.
+    """
+    events, wanted = {event.id for event in cited}, normal_text(command)
+    found = [(met.act, met.cure.acts) for met in case.met if met.cure]
+    found += [(calls[0], calls[1:]) for calls in [overcoming_calls(case, material)] if calls]
+    for failed, overcame in found:
+        worked = overcame[-1]
+        is_unclear = any(map(is_of_code, case.met)) and has_unclear_edits(failed, worked, material)
+        if worked.event.id not in events or is_unclear or any(destroys(act.event.text) for act in overcame):
+            continue
+        between = () if failed.steps else calls_between(failed, material, worked.event.seq)
+        looks = [act for act in between if act.event.id in events and has_worked(act)]
+        if not command or any(wanted in normal_text(act.event.text) for act in (*looks, *overcame)):
+            return ShownRemedy(Remedy(RemedyKind.SAID, ""), tuple(overcame))
+    return None
 
 
 def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRemedy]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
@@ -29,7 +30,7 @@ from archivist.lessons.support import (
     unshown_cause,
     unshown_name,
 )
-from archivist.reading.calls import CALL_KINDS
+from archivist.reading.calls import CALL_KINDS, ToolCall
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.wording import code
@@ -53,6 +54,7 @@ from archivist.reflect.model.claimed_failure import (
     proven_remedies,
     step_text,
 )
+from archivist.reflect.model.outcome_words import contradicts_outcomes, says_failure
 from archivist.reflect.model.questions.account import CitedLine, ProposedAccount
 from archivist.reflect.model.questions.joining import JoinedLesson
 from archivist.reflect.model.questions.lessons import ProposedLesson
@@ -94,8 +96,11 @@ _REFERRING = lazy_pattern(r"\b(?:as well|too|also|it|them|that|those|again)\W*\Z
 # "commit", "go on": shorter messages hold no wish, except in languages that write words without spaces.
 _LEAST_WORDS = 3
 _LONG_WORD = 18
+_ID = lazy_pattern(r"#?\d{3,12}")
 _STATUS_WORDS = frozenset(("the", "run", "ended", "as", "was", "is", "status", *EpisodeStatus))
-_SUCCESS = lazy_pattern(r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed)\b", re.IGNORECASE)
+_SUCCESS = lazy_pattern(
+    r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed|(?:went|is|was|turned) green)\b", re.IGNORECASE
+)
 # A clause that denies what ends it.
 _NEGATED = lazy_pattern(r"(?:\b(?:no|not|none|never|nothing|without)|n't)\b[^.,;:!?]{0,80}\Z", re.IGNORECASE)
 
@@ -117,6 +122,7 @@ class DropReason(StrEnum):
     NOT_STANDING = "no standing rule of how to work, understood without its context"
     NOT_TYPED = "not in the user's own words"
     UNCAUSED = "gives a cause that its events do not show"
+    UNDECIDED = "its events show nothing that was decided"
     CONTRADICTED = "its events show the opposite"
     UNKNOWN_LESSON = "names a lesson that cannot be replaced"
     SAID_OTHERWISE = "a known lesson says it in its own words, without this cause"
@@ -190,8 +196,8 @@ def verify_lesson(
     command = text if _is_command(text := claim.remedy.strip("` "), material) else ""
     shown = find_remedy(command, words, case, material)
     is_remedy = claim.kind == "remedy" or bool(command)
-    if shown is None and is_remedy and not command:
-        shown = find_said_recovery(case, material, cited)
+    if shown is None and is_remedy:
+        shown = find_said_recovery(case, material, cited, command)
     remedy, calls = shown or (None, ())
     helped = calls if is_remedy else ()
     evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in helped))))]
@@ -205,7 +211,9 @@ def verify_lesson(
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
-    if remedy is None and not is_remedy and not is_lasting(case):
+    refined = known.get(claim.refines.strip())
+    is_known = refined is not None and refined.signature == case.key and refined.frequency > 1
+    if remedy is None and not is_remedy and not (is_known or is_lasting(case)):
         raise ClaimError(DropReason.CHANCE)
     if is_remedy:
         _require_proven(advised, cited, shown, case, material)
@@ -502,11 +510,26 @@ def _require_told(
     cited = texts.require(numbers)
     before = texts.find(number - step for number in numbers for step in range(1, _LED_BY + 1))
     require_shown(text, cited, needs_names=False, also=map(event_text, before))
+    # A number or an id is of one event; the one before has another.
+    shown = [*map(event_text, cited)]
+    if not all(is_shown(name, shown) for name in names_in(text) if _ID.fullmatch(name)):
+        raise ClaimError(DropReason.UNSUPPORTED)
     if not text or len(text) > _LONGEST_ACCOUNT_LINE:
         raise ClaimError(DropReason.EMPTY)
     if suspicion(_ASKED.sub("", text), ""):
         raise ClaimError(DropReason.SUSPICIOUS)
     return cited
+
+
+def _shows_decision(cited: Sequence[Event], calls: Mapping[str, ToolCall]) -> bool:
+    """Say whether somebody said what was decided, or it was done: edited or committed, and not refused."""
+    made = [act for event in cited if (act := calls.get(event.id)) and not act.has_failed]
+    if any(act.changes or any(step.name == "git commit" for step in act.steps) for act in made):
+        return True
+    # By a tool of its own an agent asks the user, whose answer is the output.
+    tools = (event.tool.lower().replace("_", "") for event in cited if event.kind in CALL_KINDS)
+    is_asked = any(tool.startswith(("askuser", "askfollowup")) for tool in tools)
+    return is_asked or any(event.kind not in CALL_KINDS for event in cited)
 
 
 def verify_account(
@@ -524,11 +547,19 @@ def verify_account(
 
     def is_success(event: Event) -> bool:
         act = calls.get(event.id)
-        return act is None or has_worked(act) or not act.has_failed
+        return not says_failure(event.text) if act is None else has_worked(act) or not act.has_failed
+
+    def shows_trouble(cited: list[Event]) -> bool:
+        return any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
 
     dropped: dict[int, DropReason] = {}
 
-    def pick(lines: Sequence[CitedLine], most: int, holds: Callable[[list[Event]], bool]) -> tuple[str, ...]:
+    def pick(
+        lines: Sequence[CitedLine],
+        most: int,
+        holds: Callable[[list[Event]], bool],
+        otherwise: DropReason = DropReason.CONTRADICTED,
+    ) -> tuple[str, ...]:
         found: list[str] = []
         for line in lines:
             text = " ".join(line.text.split())
@@ -537,30 +568,24 @@ def verify_account(
                 if _is_copied(text, cited, material.reading.said):
                     raise ClaimError(DropReason.COPIED)
                 is_denied = _claims_success(text) and not any(map(is_success, cited))
-                if is_denied or not holds(cited):
+                acts = [calls[event.id] for event in cited if event.id in calls]
+                if is_denied or contradicts_outcomes(text, acts):
                     raise ClaimError(DropReason.CONTRADICTED)
+                if not holds(cited):
+                    raise ClaimError(otherwise)
                 found.append(text)
             except ClaimError as error:
                 dropped[id(line)] = error.reason
         return tuple(dict.fromkeys(found))[:most]
 
-    def shows_trouble(cited: list[Event]) -> bool:
-        return any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
-
-    def is_spoken(cited: list[Event]) -> bool:
-        # By a tool of its own an agent asks the user, whose answer is the output.
-        asks = ("askuser", "askfollowup")
-        tools = (event.tool.lower().replace("_", "") for event in cited if event.kind in CALL_KINDS)
-        return any(event.kind not in CALL_KINDS for event in cited) or any(
-            tool.startswith(asks) for tool in tools
-        )
-
     outcome = pick(claim.outcome, 3, lambda _cited: True)
     parts: dict[str, object] = {
         "worked": pick(claim.worked, _MOST_LINES, lambda cited: any(map(is_success, cited))),
         "failed": pick(claim.failed, _MOST_LINES, shows_trouble),
-        # Somebody said what was decided: the user, the agent or a reviewer.
-        "decisions": pick(claim.decisions, _MOST_LINES, is_spoken),
+        # Somebody said what was decided, the user, the agent or a reviewer, or it was done.
+        "decisions": pick(
+            claim.decisions, _MOST_LINES, partial(_shows_decision, calls=calls), DropReason.UNDECIDED
+        ),
     }
     if not outcome:
         lines = (*claim.outcome, *claim.worked, *claim.failed, *claim.decisions)
