@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist.lessons.support import choose_calls, unsupported_reason
-from archivist.records import Event, EventKind
+from archivist.records import Category, Event, EventKind
+from archivist.records.words import MODEL_ORIGIN
 from tests.samples import lesson
 
 NAMES = st.from_regex(r"[a-z]{3,8}(-[a-z]{2,5})?", fullmatch=True)
@@ -127,3 +128,20 @@ def test_the_call_that_worked_is_the_advised_one() -> None:
 def test_a_call_that_only_its_exit_code_shows_to_fail_is_shown_as_what_taught_a_lesson() -> None:
     killed = replace(_call("bun test", "Command timed out", 143), is_error=False)
     assert choose_calls(lesson("slow"), [killed]) == {"Failed": killed}
+
+
+def test_what_worked_is_cited_and_came_after_the_failure() -> None:
+    edit = replace(_call("edit src/tree.ts"), kind=EventKind.EDIT, text="src/tree.ts", target="src/tree.ts")
+    calls = [
+        edit,
+        _call("make test", "error: src/tree.ts is broken", 2),
+        edit,
+        _call("make test", "4 passed"),
+    ]
+    cited = [replace(call, seq=seq) for seq, call in enumerate(calls)]
+    words = "`make test` fails until `src/tree.ts` is mended"
+    learnt = replace(lesson("a", summary=words, origin=MODEL_ORIGIN), category=Category.BUGFIX_PATTERN)
+    assert choose_calls(learnt, cited)["Worked"].seq == 2
+    assert choose_calls(learnt, cited[:2]) == {"Failed": cited[1]}
+    in_words = replace(learnt, summary="The tests fail until the tree is mended")
+    assert choose_calls(in_words, cited)["Worked"].seq == 3

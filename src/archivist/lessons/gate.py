@@ -260,8 +260,11 @@ def succeed_lessons(older: Sequence[Lesson], candidate: Candidate, sighting: Sig
         updated=sighting.now,
         edited=sighting.now,
         summary=_with_figure(candidate.summary, first.summary),
-        rule=candidate.rule,
+        # The condition of the same remedy stays.
+        rule=candidate.rule or (first.rule if first.remedies else ""),
+        detail=candidate.detail or first.detail,
         signature=candidate.key,
+        category=candidate.category,
         tool=candidate.tool,
         actor=sighting.actor,
         origin=candidate.origin,

@@ -16,7 +16,8 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import event_failure
 from archivist.reading.wording import without_paths
 from archivist.recall.keywords import STOP_WORDS
-from archivist.records import Event, EventKind, Lesson
+from archivist.records import Category, Event, EventKind, Lesson
+from archivist.records.words import MODEL_ORIGIN
 
 if TYPE_CHECKING:
     from archivist.reading.calls import ToolCall
@@ -176,6 +177,11 @@ def unshown_cause(text: str, texts: Sequence[str]) -> str:
     return ""
 
 
+def gives_cause(text: str) -> bool:
+    """Say whether a text gives a reason."""
+    return _CAUSE.search(text) is not None
+
+
 def content_words(text: str) -> list[str]:
     """Return the words of a text that say what it is about, in lower case."""
     return [word for word in _WORD.findall(text.casefold()) if word not in _FILLER]
@@ -278,9 +284,10 @@ def quote_output(output: str, message: str, most: int) -> list[str]:
 
 
 def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
-    """Return the call that failed of those a lesson cites, and one that did what it advises.
+    """Return the call that failed of those a lesson cites, and one after it that did what it advises.
 
-    It is the latest of those that show most of what the lesson names.
+    It is the latest of those that show most of what the lesson names. A model cites what overcame the
+    failure itself: there it is the last call that it cites.
 
     A wish cites no call: then it is the latest message in which it was said.
     """
@@ -317,9 +324,18 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     if failed is None:
         said = [event for event in cited if event.kind is EventKind.MESSAGE]
         return {"Said": max(said, key=lambda event: (event.run, event.seq))} if said else {}
+
+    def is_later(event: Event) -> bool:
+        return event.run != failed.run or event.seq > failed.seq
+
     worked = min(
-        (event for event in shown if named or event.run != failed.run or event.seq > failed.seq),
+        # What fails by chance may have passed before it failed.
+        (event for event in shown if is_later(event) or (named and event.text == failed.text)),
         key=lambda event: (event.run != failed.run, event.run, event.seq),
         default=None,
     )
+    if lesson.origin == MODEL_ORIGIN and (lesson.remedies or lesson.category is Category.BUGFIX_PATTERN):
+        after = [event for event in calls if event.run == failed.run and is_later(event)]
+        helped = [event for event in after if not (event.is_error or event.exit_code)]
+        worked = worked or max(helped, key=lambda event: event.seq, default=None)
     return {"Failed": failed} | ({"Worked": worked} if worked else {})

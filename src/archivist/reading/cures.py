@@ -22,6 +22,7 @@ from archivist.reading.making import (
     mends_style,
     without_mended_files,
 )
+from archivist.reading.narrower_runs import leaves_out_failure
 from archivist.reading.outcomes import had_no_effect, has_step_worked, has_worked, is_unsure, refuses
 from archivist.reading.packages import Install, distribution_name, is_install, is_standard, package_name
 from archivist.reading.programs import LOOKS, SHELLS
@@ -365,7 +366,7 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
     in_vain: list[ToolCall] = []
     pending: list[ToolCall] = []
     for act in acts[at + 1 : at + 1 + NEAR]:
-        if act.is_look or not act.steps:
+        if act.is_look or not act.steps or leaves_out_failure(act, failed):
             continue
         if fails_alike(act, failed):
             in_vain, pending = in_vain + pending, []
@@ -374,7 +375,7 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
             if _has_same_purpose(act, failed):
                 break
         elif act.has_failed:
-            in_vain.append(act)
+            in_vain += [] if _got_further(act, failed) else [act]
         elif _has_same_purpose(act, failed):
             break
         else:
@@ -382,6 +383,14 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
     texts = [mask_command(act.event.text.strip()) for act in in_vain]
     texts += [_install_text([act]) for act in in_vain if act.installs]
     return tuple(dict.fromkeys(text for text in texts if is_informative(text)))
+
+
+def _got_further(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call found what an earlier one could not find or start, and failed for another reason."""
+    if act.failure is None or failed.failure is None or act.purpose != failed.purpose:
+        return False
+    kinds = (K.USAGE, K.MISSING_COMMAND, K.MISSING_FILE)
+    return failed.failure.kind in kinds and act.failure.kind not in kinds
 
 
 def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
@@ -435,6 +444,8 @@ def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall])
 
 def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call repeats what failed: the same script, or the same purpose."""
+    if leaves_out_failure(act, failed):
+        return False
     if failed.scripts and act.scripts:
         return bool(failed.scripts & act.scripts)
     if failed.purpose.startswith(_PYTHON) and act.purpose.startswith(_PYTHON):

@@ -8,6 +8,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_look
 from archivist.reading.evasions import shows_instead
+from archivist.reading.narrower_runs import leaves_out_failure
 from archivist.reading.outcomes import has_worked, sums_up_success
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import (
@@ -53,7 +54,8 @@ def is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
     """
     if cure.remedy.way is not RemedyKind.COMMAND:
         return False
-    if _only_seems_to_help(cure, failed) or _drops_what_it_was_for(cure, acts):
+    is_narrower = leaves_out_failure(cure.acts[-1], failed)
+    if is_narrower or _only_seems_to_help(cure, failed) or _drops_what_it_was_for(cure, acts):
         return True
     right, call, wrong = cure.acts[-1], plain_command(cure.acts[-1]), plain_command(failed)
     printed = {line.strip() for line in right.event.output.splitlines() if line.strip()}

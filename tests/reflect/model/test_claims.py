@@ -79,7 +79,11 @@ def test_a_claim_that_its_own_events_contradict_is_dropped(bank: Bank, tmp_path:
             "summary": "`python -m pytest tests -q` fails in a fresh checkout",
             "events": [1],
         },
-        {**GOOD, "summary": "`tests/conftest.py` needs `pip install freezegun` on its first use"},
+        {
+            "kind": "warning",
+            "summary": "`tests/conftest.py` fails under `python -m pytest tests -q` in a fresh checkout",
+            "events": [1],
+        },
     ],
     ids=["a warning", "narrower"],
 )
@@ -93,6 +97,85 @@ def test_what_says_less_than_a_lesson_stands_beside_it(
     assert fates(report) == [f"kept as {new.short_id}"]
     assert (new.runs, new.status) == (("s-2",), Status.CANDIDATE)
     assert bank.lessons.get(mined.id) == mined
+
+
+def test_a_refinement_with_the_same_remedy_takes_the_place_whatever_file_it_names(
+    bank: Bank, tmp_path: Path
+) -> None:
+    run = twice(bank, tmp_path)
+    (mined,) = bank.lessons.query(Query())
+    words = "`tests/conftest.py` needs `pip install freezegun` on its first use"
+    report, _ = read(bank, run, claim(summary=words, rule="", refines=mined.short_id), NO_ACCOUNT)
+    (new,) = bank.lessons.query(Query())
+    assert fates(report) == [f"kept as {new.short_id} in place of {mined.short_id}"]
+    assert (new.summary, new.rule, new.runs) == (words, mined.rule, ("s-1", "s-2"))
+    reflected_run(bank, tmp_path, session="s-3")
+    (counted,) = bank.lessons.query(Query())
+    assert (counted.id, counted.runs) == (new.id, ("s-1", "s-2", "s-3"))
+
+
+@pytest.mark.parametrize("names_it", [True, False])
+def test_a_remedy_takes_the_place_of_a_lesson_that_has_none(
+    bank: Bank, tmp_path: Path, names_it: bool
+) -> None:
+    """What it names of its own run, a test, the other runs of the same failure need not have."""
+
+    def calls(test: str) -> list[tuple[str, str, bool]]:
+        failed = f"Exit code 1\n$ quay sync {test}\nquay: error: the registry refused the lease"
+        return [("make sync", failed, True), ("cat src/lease.ts", "lease: 3", False)]
+
+    for number in range(3):
+        reflected_run(bank, tmp_path, calls(f"probe-{number}"), session=f"s-{number}")
+    (mined,) = bank.lessons.query(Query())
+    assert (mined.frequency, mined.remedies) == (3, ())
+    mended = [("./codegen --all", "wrote 3 files", False), ("make sync", "sync succeeded", False)]
+    run = reflected_run(bank, tmp_path, [*calls("probe-9"), *mended], session="s-9")
+    assert [each.id for each in bank.lessons.query(Query()) if not each.remedies] == [mined.id]
+    told = {
+        "kind": "remedy",
+        "summary": "`make sync` of `probe-9` fails (`the registry refused the lease`): run `./codegen --all`",
+        "remedy": "./codegen --all",
+        "events": [0, 2, 3],
+        "refines": mined.short_id if names_it else "",
+    }
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    live = bank.lessons.query(Query())
+    if names_it:
+        (new,) = live
+        assert fates(report) == [f"kept as {new.short_id} in place of {mined.short_id}"]
+        assert (len(new.runs), new.remedies) == (4, ("./codegen --all",))
+    else:
+        assert mined.id in [lesson.id for lesson in live]
+
+
+def test_a_cause_that_a_known_lesson_does_not_give_is_not_lost_unseen(bank: Bank, tmp_path: Path) -> None:
+    run = twice(bank, tmp_path)
+    known = bank.lessons.query(Query())
+    words = "`python -m pytest tests -q` fails because no module named `freezegun` is there: run "
+    report, _ = read(bank, run, claim(summary=f"{words}`pip install freezegun`."), NO_ACCOUNT)
+    assert [each.reason for each in report.claims] == [
+        "a known lesson says it in its own words, without this cause"
+    ]
+    assert bank.lessons.query(Query()) == known
+
+
+def test_no_rule_is_made_up_where_a_claim_gives_none(bank: Bank, tmp_path: Path) -> None:
+    failed = "Exit code 101\nerror: the lock file needs to be updated but --locked was passed"
+    calls = [
+        ("cargo test -q --locked alpha", failed, True),
+        ("cargo test -q alpha", "test result: ok. 4 passed; 0 failed", False),
+    ]
+    run = reflected_run(bank, tmp_path, calls)
+    for each in bank.lessons.query(Query()):
+        bank.lessons.forget(each.id)
+    told = {
+        "kind": "remedy",
+        "summary": "`cargo test -q --locked alpha` fails if the lock file is old: use `cargo test -q alpha`",
+        "remedy": "cargo test -q alpha",
+        "events": [0, 1],
+    }
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert [(each.rule, each.remedies) for each in report.created] in ([("", ("cargo test -q alpha",))], [])
 
 
 def test_a_warning_has_no_rule_or_remedy_that_it_does_not_give(bank: Bank, tmp_path: Path) -> None:
@@ -303,7 +386,7 @@ def test_what_an_edit_overcame_is_shown_and_may_be_told_in_words(bank: Bank, tmp
     assert "#1 edited tests/schema.sql: x TEXT, is_imported INTEGER (after #0)" in prompt
     assert "#2 `make test` worked: 4 passed (after #0)" in prompt
     assert [each.summary for each in report.created] == [words]
-    assert report.created[0].evidence.events == ("s-1#0", "s-1#1", "s-1#2")
+    assert report.created[0].evidence.events == ("s-1#0", "s-1#2")
 
 
 def test_a_remedy_that_the_run_shows_counts_though_no_rule_found_it(bank: Bank, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from archivist.lessons.support import advised_code, names_in
 from archivist.recall.query import Query
 from archivist.records import Lesson
 from archivist.records.words import MODEL_ORIGIN
+from tests.attacks.client_logs import claude_line
 from tests.reflect.model.runs import NO_ACCOUNT, NO_LESSONS, reflected_run
 from tests.reflect.model.test_claims import fates, read
 from tests.reflect.model.test_record import Turn, prompts, spoken_run
@@ -235,3 +237,90 @@ def test_a_recovery_that_the_record_shows_may_be_told_in_words(bank: Bank, tmp_p
     report, model = read(bank, run, {"lessons": told}, NO_ACCOUNT)
     assert "(after #1)" in model.history[0].prompt
     assert [claim.reason for claim in report.claims] == ["", UNPROVEN]
+
+
+_REFUSED = "test api::refuses_old ... FAILED\ntest result: FAILED. 8 passed; 1 failed; 0 filtered out"
+_PASSED = "test result: ok. 3 passed; 0 failed; 6 filtered out"
+
+
+@pytest.mark.parametrize(
+    ("failed", "narrower"),
+    [
+        (("cargo test -p api", _REFUSED), "cargo test -p api store::tests"),
+        (("cargo deny check && cargo test", "error[rejected]: `ring` is yanked"), "cargo test alpha beta"),
+    ],
+    ids=["other tests", "a line without its check"],
+)
+def test_a_call_that_does_not_run_what_failed_overcomes_nothing(
+    bank: Bank, tmp_path: Path, failed: tuple[str, str], narrower: str
+) -> None:
+    command, output = failed
+    again = (command, f"Exit code 101\n{output}", True)
+    run = reflected_run(bank, tmp_path, [again, (narrower, _PASSED, False), again])
+    words = {
+        "kind": "remedy",
+        "summary": f"`{command}` fails: use `{narrower}`",
+        "remedy": narrower,
+        "events": [0, 1],
+    }
+    report, model = read(bank, run, {"lessons": [words]}, NO_ACCOUNT)
+    assert "(after #" not in model.history[0].prompt
+    assert "tried in vain" not in model.history[0].prompt
+    assert [claim.reason for claim in report.claims] == [UNPROVEN]
+
+
+_UNFOUND = "<tool_use_error>String to replace not found in file.\nString: total </tool_use_error>"
+
+
+def test_a_look_that_came_before_a_refused_edit_worked_may_be_told(bank: Bank, tmp_path: Path) -> None:
+    file = "/home/x/billing/src/total.ts"
+    change = {"file_path": file, "old_string": "total ", "new_string": "sum "}
+    calls: list[tuple[str, dict[str, str], str, bool]] = [
+        ("Edit", change, _UNFOUND, True),
+        ("Edit", change, _UNFOUND, True),
+        ("Bash", {"command": "od -c src/total.ts"}, "0000000 t o t a l 302 240", False),
+        ("Edit", {**change, "old_string": "total\u00a0"}, f"The file {file} has been updated.", False),
+    ]
+    lines = []
+    for number, (tool, given, output, failed) in enumerate(calls):
+        call = {"type": "tool_use", "id": f"t{number}", "name": tool, "input": given}
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": output, "is_error": failed}
+        lines += [claude_line("s-1", "assistant", [call]), claude_line("s-1", "user", [result])]
+    log = tmp_path / "s-1.jsonl"
+    texts = (json.dumps({**line, "uuid": f"u-{at}"}) for at, line in enumerate(lines))
+    log.write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    (episode,) = bank.runs.capture_file(log).episodes
+    bank.reflect(episode.id)
+    told = {
+        "kind": "remedy",
+        "summary": "An edit of `src/total.ts` is refused with `String to replace not found`: look at its "
+        "bytes with `od -c src/total.ts` first",
+        "remedy": "od -c src/total.ts",
+    }
+    claims = [{**told, "events": events} for events in ([0, 1, 2, 3], [0, 2])]
+    report, model = read(bank, episode.id, {"lessons": claims}, NO_ACCOUNT)
+    assert "(after #" in model.history[0].prompt
+    assert [claim.reason for claim in report.claims] == ["", UNPROVEN]
+
+
+def test_a_call_that_got_further_was_not_tried_in_vain(bank: Bank, tmp_path: Path) -> None:
+    calls = [
+        ("cd web && bun run lint", 'Exit code 1\nerror: Script not found "lint"', True),
+        ("cd .. && bun run lint:fix", "Checked 9 files. Fixed 4 files.", False),
+        (
+            "cd .. && bun run lint",
+            "Exit code 1\n$ biome check\nsrc/a.ts:3:1 lint/style\nFound 1 error.",
+            True,
+        ),
+    ]
+    prompt = prompts(bank, reflected_run(bank, tmp_path, calls), NO_LESSONS, NO_ACCOUNT)[0]
+    assert "tried in vain" not in prompt
+
+
+def test_one_failure_of_the_machine_is_no_chance(bank: Bank, tmp_path: Path) -> None:
+    failed = "Exit code 101\nerror: failed to run custom build command for `loom-sys v0.3`\n"
+    failed += "  linker `loom-ld` not found"
+    run = reflected_run(bank, tmp_path, [("cargo build", failed, True)])
+    told = warning("`cargo build` fails on a machine without `loom-ld`", 0)
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert not report.drop_reasons

@@ -175,6 +175,8 @@ def estimate_answer(bank: Bank, runs: list[str]) -> Answer:
         "within_budget": is_within,
         "problem": problem,
     }
+    if not rules.name:
+        return Answer(view, notes=[problem])
     rows = [(run, spent.requests, spent.tokens, f"${spent.usd:.4f}") for run, spent in found.items()]
     rows.append(("all", total.requests, total.tokens, f"${total.usd:.4f}"))
     tokens, usd = max(0, rules.day_tokens - today.tokens), max(0.0, rules.day_usd - today.usd)

@@ -27,6 +27,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.commands import is_help
 from archivist.reading.cures import HORIZON
 from archivist.reading.failures import Failure, detect_failure, failure_key, other_failures
+from archivist.reading.narrower_runs import leaves_out_failure
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive, split_steps
 from archivist.reading.rules import FailureKind
@@ -44,6 +45,11 @@ _DATA = lazy_pattern(r"\s{0,20}[\[{]\s{0,20}[\[{\"\]}]")
 _PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?:Uncaught|fatal:|panic:)")
 
 
+# A tool or a library of the system that a build needs: every task meets it.
+_MISSING_TOOL = lazy_pattern(
+    r"(?i)\b(?:is|are) not installed\b|\blinker `[^`\n]{1,80}` not found|\bfailed to find tool\b"
+    r"|\bpkg-config\b|\b(?:could not|cannot|unable to) find (?:the )?(?:system )?(?:library|compiler|program|executable)\b"
+)
 # What an agent turned to after a failure follows within so many calls.
 SOON = 2
 # A longer command may be claimed by its beginning.
@@ -66,25 +72,35 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
     was no chance.
     """
     events = {event.id for event in cited}
-    remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
+    calls = [act for act in material.reading.acts if act.event.id in events]
+    if not any(act.has_failed for act in calls):
+        remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
+        calls += [act for act in material.reading.acts if act.event.seq in remarked and act not in calls]
+        events |= {act.event.id for act in calls}
     named = (CODE.findall(summary) or [""])[0]
-    calls = [act for act in material.reading.acts if act.event.id in events or act.event.seq in remarked]
     cases = [*material.cases, *(other for act in calls for other in other_cases(material, act))]
     best: tuple[tuple[bool, bool, int, int, int, int], Case] | None = None
     for place, case in enumerate(cases):
-        count = sum(met.act.event.id in events for met in case.met)
-        if not count and not any(met.act.event.seq in remarked for met in case.met):
+        met_there = [met for met in case.met if met.act.event.id in events]
+        if not met_there:
             continue
         called = [normal_text(met.act.event.text or met.act.event.tool) for met in case.met]
         is_sure = case.kind is not FailureKind.REMEDY or case.runs > 1
-        met_there = [met for met in case.met if met.act.event.id in events or met.act.event.seq in remarked]
         is_named = bool(named) and is_shown(named, called)
-        rank = (is_sure, is_named, *_likeness(summary, met_there), count, -place)
+        rank = (is_sure, is_named, *_likeness(summary, met_there), len(met_there), -place)
         if best is None or rank > best[0]:
-            best = rank, case
+            best = rank, _as_cited(case, met_there)
     reported = [reported_case(material, event) for event in cited]
     reported += [printed_case(material, act) for act in calls]
     return best[1] if best is not None else next(filter(None, reported), None)
+
+
+def _as_cited(case: Case, cited: Sequence[ObservedFailure]) -> Case:
+    """Return a case in the words of the occurrences that are cited, which come first."""
+    others = [met for met in case.met if met not in cited]
+    first = cited[0]
+    command = first.act.display_text if first.act.steps else ""
+    return replace(case, met=(*cited, *others), line=first.failure.line, command=command)
 
 
 def _likeness(summary: str, cited: Sequence[ObservedFailure]) -> tuple[int, int]:
@@ -166,7 +182,8 @@ def is_lasting(case: Case) -> bool:
     is_refused = case.kind is FailureKind.USAGE and bool(case.first.failure.subject)
     is_repeated = case.runs > 1 or len(case.met) > 1 or is_refused
     is_of_task = all(met.is_of_task for met in case.met)
-    return (is_repeated or case.kind.is_environment) and not case.is_passing_by_itself and not is_of_task
+    is_of_machine = case.kind.is_environment or bool(_MISSING_TOOL.search(case.first.act.event.output))
+    return (is_repeated or is_of_machine) and not case.is_passing_by_itself and not is_of_task
 
 
 def can_teach(case: Case, material: Material) -> bool:
@@ -266,6 +283,8 @@ def _has_same_aim(failed: ToolCall, act: ToolCall) -> bool:
     """Say whether a call is for what a failed one was for; another test that passes shows nothing."""
     if not failed.steps:
         return act.purpose == failed.purpose and act.event.target == failed.event.target
+    if leaves_out_failure(act, failed):
+        return False
     if act.purpose != failed.purpose:
         return _is_other_wording(normal_text(call_text(act)), failed)
     usual = {*failed.purpose.split(), "&&"}
@@ -308,15 +327,27 @@ def find_remedy(command: str, words: str, case: Case, material: Material) -> Sho
     return None
 
 
-def find_said_recovery(case: Case, material: Material, cited: Sequence[Event]) -> ShownRemedy | None:
-    """Return what a claim says in words to have helped, if it cites the call that worked then."""
-    failed, *overcame = overcoming_calls(case, material) or (None,)
-    if failed is None or overcame[-1].event.id not in {event.id for event in cited}:
-        return None
-    is_unclear = any(map(is_of_code, case.met)) and edits_between(failed, overcame[-1], material)
-    if is_unclear or any(destroys(act.event.text) for act in overcame):
-        return None
-    return ShownRemedy(Remedy(RemedyKind.SAID, ""), tuple(overcame))
+def find_said_recovery(
+    case: Case, material: Material, cited: Sequence[Event], command: str = ""
+) -> ShownRemedy | None:
+    """Return what the record shows as a recovery, if a claim cites the call that worked then.
+
+    It is told in words, or by a command of those calls. What a tool refused, and nobody runs, may have been
+    overcome by a look.
+    """
+    events, wanted = {event.id for event in cited}, normal_text(command)
+    found = [(met.act, met.cure.acts) for met in case.met if met.cure]
+    found += [(calls[0], calls[1:]) for calls in [overcoming_calls(case, material)] if calls]
+    for failed, overcame in found:
+        worked = overcame[-1]
+        is_unclear = any(map(is_of_code, case.met)) and has_unclear_edits(failed, worked, material)
+        if worked.event.id not in events or is_unclear or any(destroys(act.event.text) for act in overcame):
+            continue
+        between = () if failed.steps else calls_between(failed, material, worked.event.seq)
+        looks = [act for act in between if act.event.id in events and has_worked(act)]
+        if not command or any(wanted in normal_text(act.event.text) for act in (*looks, *overcame)):
+            return ShownRemedy(Remedy(RemedyKind.SAID, ""), tuple(overcame))
+    return None
 
 
 def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRemedy]:
@@ -342,7 +373,8 @@ def _overcome(case: Case, command: str, material: Material) -> Iterator[ShownRem
             is_again = act.event.id in shown or act.purpose == failed.purpose
             # An edit may be what made the difference to a failure of the code.
             is_mended = is_of_code(met) and any(map(_edits_project, later[:place]))
-            if (is_again or _is_other_wording(wanted, failed)) and not is_mended:
+            is_again = is_again or _is_other_wording(wanted, failed)
+            if is_again and not is_mended and not leaves_out_failure(act, failed):
                 yield ShownRemedy(Remedy(RemedyKind.COMMAND, command, failed.display_text), (act,))
             done = next(
                 (each for each in later[place:] if _is_again(failed, each) and has_worked(each)), None

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from archivist.capture.clean import Cleaner
 from archivist.errors import BudgetError, ConfigError, ModelAnswerError, ModelError
 from archivist.lessons.candidate import Candidate, KeptLesson, LessonChange
+from archivist.lessons.support import gives_cause
 from archivist.records import Lesson, Status
 from archivist.reflect.budget import NOTHING_SPENT, Spending
 from archivist.reflect.model.caller_service import ModelCaller
@@ -158,6 +159,10 @@ def note_fates(
         if change is LessonChange.DROPPED:
             claim.drop(DropReason.UNKNOWN_LESSON if candidate.supersedes else NO_ROOM)
         elif change in (LessonChange.MET, LessonChange.UNCHANGED):
+            if gives_cause(candidate.summary) and not gives_cause(lesson.summary):
+                # The lesson's words stay, and this cause would be lost unseen.
+                claim.drop(DropReason.SAID_OTHERWISE)
+                continue
             claim.fate = f"merged with {lesson.short_id}"
         else:
             replaced = ", ".join(names[each] for each in candidate.supersedes if each in names)

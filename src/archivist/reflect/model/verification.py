@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
@@ -29,10 +30,10 @@ from archivist.lessons.support import (
     unshown_cause,
     unshown_name,
 )
-from archivist.reading.calls import CALL_KINDS
+from archivist.reading.calls import CALL_KINDS, ToolCall
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
-from archivist.reading.wording import advice, code, format_rule
+from archivist.reading.wording import code
 from archivist.records import Category, EpisodeStatus, Event, Evidence, Lesson
 from archivist.records.run_words import TYPED
 from archivist.records.words import MODEL_ORIGIN
@@ -53,6 +54,7 @@ from archivist.reflect.model.claimed_failure import (
     proven_remedies,
     step_text,
 )
+from archivist.reflect.model.outcome_words import contradicts_outcomes, says_failure
 from archivist.reflect.model.questions.account import CitedLine, ProposedAccount
 from archivist.reflect.model.questions.joining import JoinedLesson
 from archivist.reflect.model.questions.lessons import ProposedLesson
@@ -94,8 +96,11 @@ _REFERRING = lazy_pattern(r"\b(?:as well|too|also|it|them|that|those|again)\W*\Z
 # "commit", "go on": shorter messages hold no wish, except in languages that write words without spaces.
 _LEAST_WORDS = 3
 _LONG_WORD = 18
+_ID = lazy_pattern(r"#?\d{3,12}")
 _STATUS_WORDS = frozenset(("the", "run", "ended", "as", "was", "is", "status", *EpisodeStatus))
-_SUCCESS = lazy_pattern(r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed)\b", re.IGNORECASE)
+_SUCCESS = lazy_pattern(
+    r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed|(?:went|is|was|turned) green)\b", re.IGNORECASE
+)
 # A clause that denies what ends it.
 _NEGATED = lazy_pattern(r"(?:\b(?:no|not|none|never|nothing|without)|n't)\b[^.,;:!?]{0,80}\Z", re.IGNORECASE)
 
@@ -117,8 +122,10 @@ class DropReason(StrEnum):
     NOT_STANDING = "no standing rule of how to work, understood without its context"
     NOT_TYPED = "not in the user's own words"
     UNCAUSED = "gives a cause that its events do not show"
+    UNDECIDED = "its events show nothing that was decided"
     CONTRADICTED = "its events show the opposite"
     UNKNOWN_LESSON = "names a lesson that cannot be replaced"
+    SAID_OTHERWISE = "a known lesson says it in its own words, without this cause"
     NOT_NEW = "says nothing else than the lesson does"
     NO_OUTCOME = "no outcome of its account holds"
     SUSPICIOUS = "may give orders to its reader"
@@ -189,8 +196,8 @@ def verify_lesson(
     command = text if _is_command(text := claim.remedy.strip("` "), material) else ""
     shown = find_remedy(command, words, case, material)
     is_remedy = claim.kind == "remedy" or bool(command)
-    if shown is None and is_remedy and not command:
-        shown = find_said_recovery(case, material, cited)
+    if shown is None and is_remedy:
+        shown = find_said_recovery(case, material, cited, command)
     remedy, calls = shown or (None, ())
     helped = calls if is_remedy else ()
     evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in helped))))]
@@ -204,7 +211,9 @@ def verify_lesson(
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
-    if remedy is None and not is_remedy and not is_lasting(case):
+    refined = known.get(claim.refines.strip())
+    is_known = refined is not None and refined.signature == case.key and refined.frequency > 1
+    if remedy is None and not is_remedy and not (is_known or is_lasting(case)):
         raise ClaimError(DropReason.CHANCE)
     if is_remedy:
         _require_proven(advised, cited, shown, case, material)
@@ -213,10 +222,13 @@ def verify_lesson(
     if not is_remedy:
         # A warning may name what overcame the failure only to say that it is not enough.
         remedy = None
-    events = tuple(dict.fromkeys(event.id for event in evidence))
+    # A remark stands for the call that failed before it.
+    met, events = {met.act.event.id for met in case.met}, {event.id: None for event in cited}
+    events = events if met & events.keys() else {case.first.act.event.id: None, **events}
     candidate = _draft_candidate(claim, (summary, rule), remedy, case, material)
-    candidate = replace(candidate, events=events)
-    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by)
+    candidate = replace(candidate, events=tuple(events))
+    is_remedy = is_remedy and remedy is not None
+    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by, is_remedy=is_remedy)
 
 
 def _draft_candidate(
@@ -228,8 +240,6 @@ def _draft_candidate(
 ) -> Candidate:
     """Return the candidate of a claim in its own summary and rule, else as a miner would make it."""
     summary, rule = words
-    if remedy and remedy.text and not rule and code(remedy.text) != case.shown_command:
-        rule = format_rule(f"{case.shown_command} fails", advice(remedy))
     candidate = make_candidate(
         material,
         case,
@@ -353,19 +363,25 @@ def _beside_known(
     known: Mapping[str, Lesson],
     refines: str,
     cited_by: Callable[[Lesson], Iterable[Event]],
+    *,
+    is_remedy: bool,
 ) -> Candidate:
     """Return a candidate in its place: instead of the lesson that it restates, as it, or beside it.
 
-    Only a lesson that it names, and says again with all that it advises, is superseded. What is narrower, or
-    advises something else, is a lesson of its own with its own runs, and has no key: the known lesson's key
-    stays the known lesson's.
+    Only a lesson that it names, and says again with all that it advises, or the remedy that was missing, is
+    superseded. What other runs show otherwise, or advises something else, is a lesson of its own with its own
+    runs, and has no key: the known lesson's key stays the known lesson's.
     """
     named = known.get(refines)
     same = [lesson for lesson in known.values() if lesson.signature == case.key]
     older = named if named in same else next(iter(same), None)
     if older is None:
         return candidate
-    if not _restates(candidate, case, older):
+    is_cured = is_remedy and not older.remedies
+    if not is_cured and not _has_its_advice(candidate, older):
+        return replace(candidate, key="", notes={"failure": case.key})
+    # Which file a remedy that is known helped in is no other case; a warning of one file is.
+    if not (older is named and is_remedy) and not _restates(candidate, case, older):
         return replace(candidate, key="", notes={"failure": case.key})
     # With a remedy where there was none it takes the lesson's place too.
     if older is not named and (older.remedies or not candidate.remedies):
@@ -373,7 +389,8 @@ def _beside_known(
     if not gate.may_be_superseded(older):
         raise ClaimError(DropReason.UNKNOWN_LESSON)
     shown, others = _split_runs(candidate, case, cited_by(older))
-    if not others:
+    # What only warned so far is no wider than what now says what to do.
+    if not others or (older is named and is_cured):
         return replace(candidate, supersedes=(older.id,))
     evidence = Evidence(
         episodes=tuple(shown), events=tuple(event.id for events in shown.values() for event in events)
@@ -406,13 +423,16 @@ def _split_runs(
     return shown, {run: events for run, events in runs.items() if run not in shown}
 
 
-def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
-    """Say whether a candidate says what a lesson says: for as many cases, and with its advice if any."""
+def _has_its_advice(candidate: Candidate, older: Lesson) -> bool:
+    """Say whether a candidate advises what a lesson does, if that advises anything."""
     if (older.remedies or older.rule) and not candidate.remedies:
         return False
     remedies, others = ({_fixed_words(text) for text in each.remedies} for each in (candidate, older))
-    if others and not remedies & others:
-        return False
+    return not others or not remedies.isdisjoint(others)
+
+
+def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
+    """Say whether a candidate says what a lesson says for as many cases."""
     told = (older.summary, older.rule, older.detail, case.line, case.command)
     met = ((each.failure.line, each.act.event.text) for each in case.met)
     texts = [normal_text(text) for text in (*told, *older.remedies, *(text for pair in met for text in pair))]
@@ -490,11 +510,26 @@ def _require_told(
     cited = texts.require(numbers)
     before = texts.find(number - step for number in numbers for step in range(1, _LED_BY + 1))
     require_shown(text, cited, needs_names=False, also=map(event_text, before))
+    # A number or an id is of one event; the one before has another.
+    shown = [*map(event_text, cited)]
+    if not all(is_shown(name, shown) for name in names_in(text) if _ID.fullmatch(name)):
+        raise ClaimError(DropReason.UNSUPPORTED)
     if not text or len(text) > _LONGEST_ACCOUNT_LINE:
         raise ClaimError(DropReason.EMPTY)
     if suspicion(_ASKED.sub("", text), ""):
         raise ClaimError(DropReason.SUSPICIOUS)
     return cited
+
+
+def _shows_decision(cited: Sequence[Event], calls: Mapping[str, ToolCall]) -> bool:
+    """Say whether somebody said what was decided, or it was done: edited or committed, and not refused."""
+    made = [act for event in cited if (act := calls.get(event.id)) and not act.has_failed]
+    if any(act.changes or any(step.name == "git commit" for step in act.steps) for act in made):
+        return True
+    # By a tool of its own an agent asks the user, whose answer is the output.
+    tools = (event.tool.lower().replace("_", "") for event in cited if event.kind in CALL_KINDS)
+    is_asked = any(tool.startswith(("askuser", "askfollowup")) for tool in tools)
+    return is_asked or any(event.kind not in CALL_KINDS for event in cited)
 
 
 def verify_account(
@@ -512,11 +547,19 @@ def verify_account(
 
     def is_success(event: Event) -> bool:
         act = calls.get(event.id)
-        return act is None or has_worked(act) or not act.has_failed
+        return not says_failure(event.text) if act is None else has_worked(act) or not act.has_failed
+
+    def shows_trouble(cited: list[Event]) -> bool:
+        return any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
 
     dropped: dict[int, DropReason] = {}
 
-    def pick(lines: Sequence[CitedLine], most: int, holds: Callable[[list[Event]], bool]) -> tuple[str, ...]:
+    def pick(
+        lines: Sequence[CitedLine],
+        most: int,
+        holds: Callable[[list[Event]], bool],
+        otherwise: DropReason = DropReason.CONTRADICTED,
+    ) -> tuple[str, ...]:
         found: list[str] = []
         for line in lines:
             text = " ".join(line.text.split())
@@ -525,30 +568,24 @@ def verify_account(
                 if _is_copied(text, cited, material.reading.said):
                     raise ClaimError(DropReason.COPIED)
                 is_denied = _claims_success(text) and not any(map(is_success, cited))
-                if is_denied or not holds(cited):
+                acts = [calls[event.id] for event in cited if event.id in calls]
+                if is_denied or contradicts_outcomes(text, acts):
                     raise ClaimError(DropReason.CONTRADICTED)
+                if not holds(cited):
+                    raise ClaimError(otherwise)
                 found.append(text)
             except ClaimError as error:
                 dropped[id(line)] = error.reason
         return tuple(dict.fromkeys(found))[:most]
 
-    def shows_trouble(cited: list[Event]) -> bool:
-        return any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
-
-    def is_spoken(cited: list[Event]) -> bool:
-        # By a tool of its own an agent asks the user, whose answer is the output.
-        asks = ("askuser", "askfollowup")
-        tools = (event.tool.lower().replace("_", "") for event in cited if event.kind in CALL_KINDS)
-        return any(event.kind not in CALL_KINDS for event in cited) or any(
-            tool.startswith(asks) for tool in tools
-        )
-
     outcome = pick(claim.outcome, 3, lambda _cited: True)
     parts: dict[str, object] = {
         "worked": pick(claim.worked, _MOST_LINES, lambda cited: any(map(is_success, cited))),
         "failed": pick(claim.failed, _MOST_LINES, shows_trouble),
-        # Somebody said what was decided: the user, the agent or a reviewer.
-        "decisions": pick(claim.decisions, _MOST_LINES, is_spoken),
+        # Somebody said what was decided, the user, the agent or a reviewer, or it was done.
+        "decisions": pick(
+            claim.decisions, _MOST_LINES, partial(_shows_decision, calls=calls), DropReason.UNDECIDED
+        ),
     }
     if not outcome:
         lines = (*claim.outcome, *claim.worked, *claim.failed, *claim.decisions)

@@ -49,7 +49,8 @@ QUESTION = ModelQuestion(
     "remedy `make test`, events 4 and 6. No praise, no advice that fits every project, nothing about bugs of "
     "the code that the run was writing. Whatever you name (commands, paths, errors, quotations, numbers) "
     "must stand in an event that you cite. What stands as (after #…) overcame that failure and can be a "
-    "remedy, but not with several edits in between; what stands as (next) was only done next, and a warning "
+    "remedy, an edit of the file that it names too; where several edits lie in between, nothing can; "
+    "what stands as (next) was only done next, and a warning "
     "may name it. A warning advises only what the record shows to have helped. One failure without a remedy "
     "may be chance: warn only of what came again or of the environment. Do not repeat a known lesson; when "
     "you can say one better, with its reason and its remedy, name it in `refines`.",
