@@ -57,7 +57,8 @@ def test_the_bank_knows_who_did_what_and_how_it_went(project: tuple[Path, str]) 
         north = [each.action for each in reversed(bank.attempts.query(task="load north"))]
         assert north == [Action.ATTEMPTED, Action.FAILED, Action.RETRIED, Action.COMPLETED]
         assert {each.agent for each in bank.attempts.query(action="failed")} == {"loader"}
-        fact = bank.knowledge.get("convention", "report")
+        facts = bank.knowledge.query(category="convention")
+        fact = next((each for each in facts if each.key.startswith("report/")), None)
         assert fact is not None
         assert "use `JSON without trailing commas`. `strict JSON` failed: " in fact.value
         assert {task.state for task in bank.tasks.query()} == {TaskState.DONE}
