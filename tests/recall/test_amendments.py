@@ -522,3 +522,18 @@ def test_an_amendment_with_other_words_than_the_question_is_raised_from_further_
     order, replaced = _asked("Where do jobs wait?", *texts, scores=scores)
     assert order[:2] == [15, 0]
     assert replaced == {0: 15}
+
+
+@pytest.mark.parametrize("topic", ["vscode version", "version"])
+def test_one_word_in_common_replaces_nothing(topic: str) -> None:
+    said = (
+        "Use vscode version 1.105.0",
+        "Release version 0.0.2",
+        "From now on never bump the version yourself.",
+    )
+    assert _asked(topic, *said) == ([0, 1, 2], {})
+
+
+def test_one_word_is_enough_where_each_says_one_word_of_it() -> None:
+    order, replaced = _asked("which port?", "The port is 8080", "From now on the port is 9090")
+    assert (order, replaced) == ([1, 0], {0: 1})

@@ -45,6 +45,7 @@ _LATER, _IN_LONG, _REPLACES, _REPLACES_IN_LONG = 0.0, 0.8, 1.0, 1.6
 _QUESTION = 500
 _LONG_QUESTION = 240
 _SHORTEST_NAME = 2
+_LEAST_COMMON = 2
 
 # A question for the past wants the old state; any other the present one.
 _OF_THE_PAST = lazy_pattern(
@@ -177,6 +178,7 @@ def apply_amendments(
     # Who describes a task wants what holds now.
     does_ask = asks(sentence)
     may_move = does_ask and time != "open"
+    may_ask_what_holds = is_question(sentence)
     first = set(order[:COMPARED])
     excerpts = {
         place: _read_excerpt(texts[place].text, asked)
@@ -199,7 +201,15 @@ def apply_amendments(
         signs = read_signs(*said, asked, new / old if old else 1.0)
         signs["ended"] = max(signs["ended"], float(is_end))
         total = weigh(signs)
-        is_sure = shared >= _SURELY_SHARED and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
+        # Who says what holds from now on may speak of another thing: "never bump the version" replaces no
+        # "use version 1.105", though they share a word. Who says that something was changed names it.
+        change = read_change(said[0])
+        is_begun = bool(change.since) and not change.moved
+        is_one_thing = is_end or not is_begun or _is_of_one_thing(*stems)
+        if not is_one_thing and not may_ask_what_holds:
+            continue
+        is_sure = is_one_thing and shared >= _SURELY_SHARED
+        is_sure = is_sure and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
         is_said = says_change(*said, signs, is_short=is_short)
         # Who states or demands something does not ask what holds now.
         is_meant = (is_said and (is_sure or does_ask)) or (does_ask and newer in first)
@@ -216,6 +226,11 @@ def apply_amendments(
             found[older] = Amendment(newer, reason, is_sure)
     order = [*order, *dict.fromkeys(newer for newer, _ in moved if newer not in order)]
     return _reorder_pairs(order, moved), found
+
+
+def _is_of_one_thing(new: frozenset[str], old: frozenset[str]) -> bool:
+    """Say whether two statements share more than a word, or say hardly more than the one that they share."""
+    return len(new & old) >= _LEAST_COMMON or (bool(new & old) and max(len(new - old), len(old - new)) <= 1)
 
 
 @lru_cache(maxsize=64)
