@@ -277,7 +277,7 @@ def test_a_check_that_finds_faults_is_told_with_what_it_finds(bank: Bank) -> Non
     for hours, code in enumerate(("TS2345", "TS2339", "TS2345")):
         found = f"src/a.ts(4,{hours}): error {code}: something about line {hours}"
         _fail(bank, f"run-{hours}", "pnpm check-types", found, hours=hours)
-    said = "types `pnpm check-types` (failed in 3 of 3 runs, in 2 of them with TS2345)"
+    said = "types `pnpm check-types` (found errors in 3 of 3 runs, TS2345 in 2)"
     assert _line(bank) == f"Commands here: {said}"
 
 

@@ -250,7 +250,7 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
         each
         for each in habits.works
         # That a default sometimes finds this or that is no news.
-        if (not each.is_plain or (each.errors and 2 * each.found_in >= each.failed_in))
+        if (not each.is_plain or (each.errors and 2 * each.found_in >= each.tried))
         and f"`{each.command}`" not in (said if each.errors else failing)
         and each.command not in advised
     ]

@@ -153,9 +153,10 @@ class WorkingCommand(NamedTuple):
         notes += [f"before the commit in {self.gated} of {self.commits} runs"] if self.gated else []
         errors = ", ".join(error if _is_code(error) else f"“{error}”" for error in self.errors)
         if errors:
-            what = f"failed in {self.failed_in} of {self.tried} runs"
-            some = f", in {self.found_in} of them" if self.found_in < self.failed_in else ""
-            notes.append(f"{what}{some} with {errors}")
+            # "Failed in 9 of 10 runs" was read as a command that does not work.
+            some, most = f"in {self.found_in}", f"in {self.failed_in} of {self.tried} runs"
+            is_same = self.found_in == self.failed_in
+            notes.append(f"found {errors} {most}" if is_same else f"found errors {most}, {errors} {some}")
         return f"{self.purpose} `{self.command}`{place}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
