@@ -48,7 +48,8 @@ _PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?
 # A tool or a library of the system that a build needs: every task meets it.
 _MISSING_TOOL = lazy_pattern(
     r"(?i)\b(?:is|are) not installed\b|\blinker `[^`\n]{1,80}` not found|\bfailed to find tool\b"
-    r"|\bpkg-config\b|\b(?:could not|cannot|unable to) find (?:the )?(?:system )?(?:library|compiler|program|executable)\b"
+    r"|\bpkg-config\b"
+    r"|\b(?:could not|cannot|unable to) find (?:the )?(?:system )?(?:library|compiler|program|executable)\b"
 )
 # What an agent turned to after a failure follows within so many calls.
 SOON = 2
