@@ -281,3 +281,10 @@ def test_a_budget_of_the_estimate_is_enough(bank: Bank, tmp_path: Path) -> None:
     ((_, estimate),) = bank.model.estimate([run])
     bank.config = Config(model=ModelRules(day_tokens=estimate.tokens))
     assert not bank.model.read_run(run).is_unfinished
+
+
+def test_without_a_model_nothing_is_estimated(bank_cli: Command, project: Path) -> None:
+    bank_cli("capture", str(agent_log(project / "s.jsonl", MISSING_MODULE)))
+    ran = bank_cli("reflect", "--estimate")
+    assert (ran.code, ran.out) == (0, "")
+    assert "no model is configured" in ran.err

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from archivist import Bank
 from archivist.config import Config, LessonRules, ModelRules
@@ -435,3 +437,20 @@ def test_a_model_is_shown_the_progress_file_earlier_runs_and_what_the_run_spent(
     assert "- [ ] cover the import of old invoices" in asked
     assert "Earlier runs of the project:" in asked
     assert "of the calls did not fail" in asked
+
+
+def test_a_run_that_is_being_read_is_not_paid_for_twice(bank: Bank, tmp_path: Path) -> None:
+    run = reflected_run(bank, tmp_path)
+    inner: list[ModelReport] = []
+
+    def answer(_messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if not inner:
+            inner.append(bank.model.read_run(run))
+        (tool,) = info.output_tools
+        return ModelResponse([ToolCallPart(tool.name, NO_LESSONS if "lessons" in tool.name else NO_ACCOUNT)])
+
+    bank.model.use(FunctionModel(answer))
+    report = bank.model.read_run(run)
+    assert (len(inner), inner[0].questions, inner[0].spending.requests) == (1, [], 0)
+    assert report.questions
+    assert bank.model.read_run(run).questions == []

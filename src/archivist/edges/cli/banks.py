@@ -27,6 +27,7 @@ from archivist.edges.cli.group import cli
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     Answer,
+    Table,
     embed,
     list_records,
     note,
@@ -188,19 +189,20 @@ def status(bank: Bank, is_all: bool) -> Answer:
     changed = SetupRecord.load(paths.state_folder(bank.path.absolute())).find_changed()
     warnings = [f"archivist: {line}" for line in changed]
     view: dict[str, object] = dict(held)
+    spent: list[tuple[str, object]] = []
     if bank.config.model.name:
         from archivist.edges.cli.model import describe_spending
         from archivist.edges.views import model_view
 
         view["model"] = model = model_view(bank)
-        notes.append(f"model {model['name']}: {describe_spending(model['today'])} today")
+        spent.append((f"model {model['name']} today", describe_spending(model["today"])))
         if unread := bank.model.waiting_runs():
             notes.append(
                 f"{pluralize(len(unread), 'run')} to be read by the model: archivist reflect asks again"
             )
     if not rows:
         notes.append("the bank is empty: archivist setup learns from this repository's sessions")
-    tables = [(("What", "Count"), rows)] if rows else []
+    tables: list[Table] = [(("What", "Count"), [*rows, *spent])] if rows or spent else []
     return Answer(view, notes=notes, warnings=warnings, tables=tables)
 
 

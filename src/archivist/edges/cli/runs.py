@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -421,6 +422,8 @@ def _read_with_model(bank: Bank, runs: list[str], *, is_all: bool) -> list[Model
     unread = bank.model.unread_runs() if is_all else []
     wanted = list(dict.fromkeys((*runs, *unread)))
     reports = []
+    if len(wanted) == 1 and sys.stderr.isatty():
+        note(f"asking {bank.config.model.name} …")
     with progress(len(wanted), "model") as advance:
         for report in bank.model.read_runs(wanted):
             reports.append(report)

@@ -120,8 +120,12 @@ class ModelCaller:
 
         has_tools = self._rules.output == "tools"
         settings = ModelSettings(max_tokens=self._rules.answer_tokens, timeout=self._rules.timeout_s)
-        if isinstance(self._target, Endpoint) and self._target.is_local:
-            # The likeliest answer, so that a small model slips less; some hosted models refuse to be told.
+        is_local = isinstance(self._target, Endpoint) and self._target.is_local
+        is_told = self._rules.name.startswith("openai:") and not model.profile.get(
+            "openai_supports_reasoning"
+        )
+        if is_local and is_told:
+            # The likeliest answer, so that a small model slips less; models that reason refuse to be told.
             settings["temperature"] = 0.0
         shape = ToolOutput if has_tools else NativeOutput
         agent = Agent(

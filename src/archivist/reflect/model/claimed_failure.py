@@ -48,7 +48,8 @@ _PASTED = lazy_pattern(r"\b\w*(?:Error|Exception)\b:|^\W*error(?:\[\w+\])?:|\b(?
 # A tool or a library of the system that a build needs: every task meets it.
 _MISSING_TOOL = lazy_pattern(
     r"(?i)\b(?:is|are) not installed\b|\blinker `[^`\n]{1,80}` not found|\bfailed to find tool\b"
-    r"|\bpkg-config\b|\b(?:could not|cannot|unable to) find (?:the )?(?:system )?(?:library|compiler|program|executable)\b"
+    r"|\bpkg-config\b"
+    r"|\b(?:could not|cannot|unable to) find (?:the )?(?:system )?(?:library|compiler|program|executable)\b"
 )
 # What an agent turned to after a failure follows within so many calls.
 SOON = 2
@@ -336,16 +337,20 @@ def find_said_recovery(
     overcome by a look.
     """
     events, wanted = {event.id for event in cited}, normal_text(command)
-    found = [(met.act, met.cure.acts) for met in case.met if met.cure]
+    found = [(met.act, met.cure.acts) for met in case.met if met.cure and command]
     found += [(calls[0], calls[1:]) for calls in [overcoming_calls(case, material)] if calls]
     for failed, overcame in found:
         worked = overcame[-1]
-        is_unclear = any(map(is_of_code, case.met)) and has_unclear_edits(failed, worked, material)
+        is_unclear = any(map(is_of_code, case.met)) and edits_between(failed, worked, material)
         if worked.event.id not in events or is_unclear or any(destroys(act.event.text) for act in overcame):
             continue
         between = () if failed.steps else calls_between(failed, material, worked.event.seq)
         looks = [act for act in between if act.event.id in events and has_worked(act)]
-        if not command or any(wanted in normal_text(act.event.text) for act in (*looks, *overcame)):
+        # The same call is no remedy: something else made the difference.
+        helped = [act for act in (*looks, *overcame) if not _is_again(failed, act) and has_worked(act)]
+        called = {normal_text(act.event.text) for act in helped}
+        called |= {step_text(step.words) for act in helped for step in act.steps}
+        if not command or wanted in called:
             return ShownRemedy(Remedy(RemedyKind.SAID, ""), tuple(overcame))
     return None
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.access.rights import Layer, decides, reads
 from archivist.clock import to_text
 from archivist.errors import AccessError, BudgetError, ConfigError
+from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons import gate
 from archivist.lessons.candidate import Candidate, LessonChange
 from archivist.lessons.quarantine import lesson_suspicion
@@ -78,6 +79,9 @@ if TYPE_CHECKING:
 
 # A setting of the user's book of spending: what was spent and is reserved.
 _BOOK = "model_spending"
+# A setting of a bank: the runs that are being read, by whom and until when at most.
+_READERS = "model_readers"
+_LONGEST_READING = timedelta(hours=1)
 # The schemas of an answer and its tools take at most about so many: those of the lessons 780.
 _SCHEMA_TOKENS = 900
 _UNREAD_DAYS = 7
@@ -228,10 +232,37 @@ class LanguageModel(BankService):
         """Let the model read a run that was reflected on, and keep what of its claims holds.
 
         Never raises for the model's sake: the report says what went wrong. A run that it has read is not read
-        again, unless it has grown or another model or question is used.
+        again, unless it has grown or another model or question is used, nor while another process reads it.
         """
         if problem := self.why_not():
             return ModelReport(run=run, problem=problem, is_unfinished=True)
+        with self._leased(run) as is_free:
+            return self._read_run(run) if is_free else ModelReport(run=run, model=self._name)
+
+    @contextmanager
+    def _leased(self, run: str) -> Iterator[bool]:
+        """Hold a run while it is read, so that nobody pays for it twice; say whether it was free."""
+        now, archivist = self._bank.now(), self._bank.acting_as(ARCHIVIST)
+        with archivist.transaction() as writer:
+            held = dict(writer.json_setting(_READERS) or {})
+            held = {
+                name: lease
+                for name, lease in held.items()
+                if lease[1] > to_text(now) and not is_process_gone(lease[0])
+            }
+            is_free = run not in held
+            held.setdefault(run, [name_process(), to_text(now + _LONGEST_READING)])
+            writer.set_setting(_READERS, canonical_json(held))
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                with archivist.transaction() as writer:
+                    held = dict(writer.json_setting(_READERS) or {})
+                    held.pop(run, None)
+                    writer.set_setting(_READERS, canonical_json(held))
+
+    def _read_run(self, run: str) -> ModelReport:
         seen = load_context(self._bank, run)
         reading = read_context(seen)
         material = gather_material(reading, history_of(seen))

@@ -197,7 +197,7 @@ def verify_lesson(
     shown = find_remedy(command, words, case, material)
     is_remedy = claim.kind == "remedy" or bool(command)
     if shown is None and is_remedy:
-        shown = find_said_recovery(case, material, cited, command)
+        shown = find_said_recovery(case, material, cited, claim.remedy.strip("` "))
     remedy, calls = shown or (None, ())
     helped = calls if is_remedy else ()
     evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in helped))))]
@@ -283,11 +283,13 @@ def _require_proven(
         and not any(act.event.id in wrong for act in shown.calls)
     ):
         raise ClaimError(DropReason.UNPROVEN)
-    others = [
-        span for span in advised if _is_command(span, material) and not is_of_remedy(span, shown.remedy)
-    ]
-    if not all(_has_run(span, cited, material) for span in others):
-        raise ClaimError(DropReason.UNPROVEN)
+    others = [span for span in advised if not is_of_remedy(span, shown.remedy)]
+    # What only a program printed is no advice: several words were run, or written by a call.
+    given = [normal_text(event.text) for event in cited if event.kind in CALL_KINDS]
+    for span in others:
+        is_written = " " not in span or is_shown(span, given)
+        if not (is_written and not _is_command(span, material)) and not _has_run(span, cited, material):
+            raise ClaimError(DropReason.UNPROVEN)
 
 
 def _has_edits_before(cited: Sequence[Event], case: Case, material: Material) -> bool:
