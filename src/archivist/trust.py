@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -46,8 +45,6 @@ _LOSS_NOTE = "lost"
 # Where the log's head holds two random numbers.
 _SALTS = slice(16, 24)
 _FILLED_NEXT = "next"
-# Where the log's index, in the machine's own byte order, holds the number of the last committed page.
-_FRAMES = slice(16, 20)
 _LOOKS = 20
 _LOOK_AGAIN_S = 0.005
 # A repository can bring a bank into each of its folders; asking the user's settings about one takes 1 ms.
@@ -183,7 +180,7 @@ def open_trusted(
             if log.is_filled and not _holds_mark(file, note):
                 raise UntrustedBankError(str(file))
         log.make()
-        log.after_commit()
+        log.note_found()
         store = open_store(log)
     log.note_loss(store)
     try:
@@ -236,12 +233,19 @@ class LogNote:
         """Note, holding the write lock, that SQLite may give the log a new head with salts of its own.
 
         It does so in an empty log, and in one without a whole transaction, as a killed process leaves it,
-        even before the commit when a transaction outgrows the cache.
+        even before the commit when a transaction outgrows the cache. The log that is noted holds one.
         """
-        number, size, _ = self._look()
-        if number and (is_rewritten or not size or not self._count_frames()):
+        number, size, salts = self._look()
+        if number and (is_rewritten or not size or (number, salts) != self._read()[:2]):
             self._known = ""
             self._write(number, _FILLED_NEXT)
+
+    def note_found(self) -> None:
+        """Note the log that was found, unless a commit noted it: it may hold no whole transaction.
+
+        SQLite's index of the log says so, but whoever closes that file gives up all locks of its process.
+        """
+        self.before_write()
 
     def before_overwrite(self) -> None:
         """Note that the log will hold another state of the bank, whose ledger may end at an earlier entry."""
@@ -295,14 +299,6 @@ class LogNote:
             return found.st_ino, found.st_size, os.read(descriptor, _SALTS.stop)[_SALTS].hex()
         finally:
             os.close(descriptor)
-
-    def _count_frames(self) -> int:
-        """Return how many pages of committed transactions the log holds, which its index says."""
-        try:
-            with self._bank.with_name(f"{self._bank.name}-shm").open("rb") as index:
-                return int.from_bytes(index.read(_FRAMES.stop)[_FRAMES], sys.byteorder)
-        except OSError:
-            return 1
 
     def _read(self) -> tuple[int, str, int]:
         try:

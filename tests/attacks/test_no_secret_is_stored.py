@@ -270,6 +270,8 @@ FILES: dict[str, tuple[list[dict[str, Any]], Callable[[Any, Path], object]]] = {
 }
 # What takes no text of its own: it erases by a text, changes by a function, refreshes or shares what is kept.
 WITHOUT_TEXT = {
+    # Only a command that a brief tells already.
+    "Commands.silence",
     "WorkspaceService.archive",
     "CoreFiles.refresh",
     "Lessons.join_twins",

@@ -17,6 +17,7 @@ from archivist.config import Config, StoreRules
 from archivist.errors import BankError, BankLockedError
 from archivist.files import locks
 from archivist.files.write import queue_at_folder, remove_stale_temporaries, write_temporary
+from archivist.recall.query import Query
 from archivist.records import Episode, Event, EventKind
 from tests.banks import fresh_bank
 from tests.conftest import Command
@@ -191,3 +192,19 @@ def test_a_link_is_no_line(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     with queue_at_folder(tmp_path / "real", 1.0), queue_at_folder(tmp_path / "link", 0.0):
         pass
+
+
+def test_a_process_keeps_its_locks_while_it_opens_the_bank_again(project: Path) -> None:
+    """Whoever closes any handle of SQLite's files gives up the locks of its whole process."""
+    add = "with Bank.open(sys.argv[1]) as bank: bank.lessons.add('Use tabs')"
+    other = f"import sys; from archivist import Bank\n{add}"
+    with fresh_bank(project) as bank:
+        bank.lessons.add("Run the formatter")
+        with Bank.open(project) as again:
+            again.lessons.add("Ask before a release")
+            # It would take itself for the last one, and remove the log.
+            subprocess.run([sys.executable, "-c", other, str(project)], check=True, timeout=60)
+            bank.lessons.add("Never push on a Friday")
+            again.lessons.add("Sign each commit")
+    with Bank.open(project) as bank:
+        assert len(bank.lessons.query(Query())) == 5

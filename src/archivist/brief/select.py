@@ -294,8 +294,9 @@ def says_remedy(lesson: Lesson) -> bool:
     Of somebody else's mined lesson lists show the summary, so nothing else of it is ever told.
     """
     is_whole = not lesson.summary.endswith("…") or not lesson.provenance.is_own
-    # A rule that a person typed need not repeat what the summary says.
-    is_repeated = not lesson.confirmed or lesson.rule.partition(" THEN ")[2] in lesson.summary
+    # A rule that a person typed need not repeat the summary; of a file's lesson the summary was approved.
+    is_typed = lesson.confirmed and lesson.provenance.is_own
+    is_repeated = not is_typed or lesson.rule.partition(" THEN ")[2] in lesson.summary
     return not lesson.rule or (bool(lesson.signature) and is_whole and is_repeated)
 
 
