@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -257,3 +258,26 @@ def test_an_edit_is_elsewhere_when_its_file_is(target: str, is_out: bool) -> Non
     run = Episode(id="r", extra={"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}})
     event = Event(run="r", seq=1, kind=EventKind.EDIT, tool="Edit", text="see /w/other", target=target)
     assert is_elsewhere(event, run) is is_out
+
+
+@pytest.mark.parametrize("name", ["test", "error", "the", "run"])
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("npm test", "error: the following arguments are required: --seed"),
+        ("npm run unit", "12 passed, no error in the run"),
+        ("./deploy --seed 7", "error: the test did not run"),
+        ("git commit -m 'fix the error of the test run'", "1 file changed"),
+    ],
+)
+def test_a_clone_that_is_called_like_an_ordinary_word_silences_nothing(
+    name: str, line: str, output: str
+) -> None:
+    noted: dict[str, object] = {"own": [], "others": [f"/w/shop/{name}"]}
+    kept: dict[str, object] = {"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}, "entered": noted}
+    run = Episode(id="r", extra=kept)
+    event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=line, output=output)
+    assert not is_elsewhere(event, run)
+    for inside in (f"cd {name} && make", f"pytest {name}", f"sh ./{name}/run.sh"):
+        assert is_elsewhere(replace(event, text=inside, output=""), run)
+    assert is_elsewhere(replace(event, text="make", output=f"{name}/conftest.py:3: failed"), run)

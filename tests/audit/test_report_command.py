@@ -51,7 +51,7 @@ def test_the_report_is_a_table_with_a_legend(judged: Path, archivist: Command) -
         assert cell in first
     assert [line.split()[0] for line in rest] == ["2026-04", "all"]
     assert ran.err.count("\n") == 1
-    assert "Withheld: runs that needed it and from which it was randomly withheld" in ran.err
+    assert "Withheld: runs that needed the lesson and, chosen at random, were not given it" in ran.err
 
 
 @pytest.mark.req("N2")

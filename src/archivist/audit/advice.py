@@ -238,6 +238,10 @@ def read_advice(lesson: Lesson) -> Advice:
         or _advised_remedies(said, with_paths=False)
     )
     variants = {found.purpose for remedy in wanted for found in remedy.actions}
+    same = {found for remedy in wanted for found in remedy.actions}.intersection(occasions)
+    if same and (names := [text for text in lesson.remedies if text.split() == [text]]):
+        # What differs only in the name, such as `python3`, is known by it.
+        wanted = tuple(AdvisedRemedy(text=name) for name in names)
     unwanted += tuple(found for found in occasions if found.purpose in variants and found not in unwanted)
     texts = {piece.text.strip() for piece in (*advised, *said, *about)} | set(map(str.strip, lesson.remedies))
     purposes = _purposes(lesson, (*unwanted, *occasions), wanted)

@@ -199,7 +199,13 @@ class _CallLog:
         parts = [part for word in action.words for part in word.split()]
         for at in self._calls_containing(purpose):
             for done in self._actions_of(at) if all(part in self._texts[at] for part in parts) else ():
-                better = (rival for rival in rivals if done.name == rival.name != action.name)
+                better = (
+                    rival
+                    for rival in rivals
+                    if done.name == rival.name != action.name
+                    # The same call with more words: `cargo test x --lib` is not `cargo test <test>`.
+                    or (rival.purpose == action.purpose and rival.words > action.words)
+                )
                 if done.includes(action) and not any(map(done.includes, better)):
                     yield at, done
 

@@ -69,6 +69,7 @@ _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
 _HABITS_OF = frozenset(("episode", "lesson"))
 # The commands that work take this part of the budget at most.
 _SHARE_OF_HABITS = 3
+_USAGE = "usage:"
 _OVERCOME = "out of date: what failed went well in the runs since"
 _NO_ROOM = "did not fit: others were seen more often"
 _ORDER = (
@@ -526,7 +527,9 @@ def _is_overcome(lesson: Lesson, habits: Habits) -> bool:
 
     Where a remedy is known, runs may do well because they follow it.
     """
-    if not lesson.signature or lesson.remedies or lesson.confirmed:
+    # A call that is written wrongly stays wrong, however often the program succeeds otherwise.
+    is_usage = lesson.signature.partition("|")[2].startswith(_USAGE)
+    if not lesson.signature or lesson.remedies or lesson.confirmed or is_usage:
         return False
     return habits.is_overcome(lesson.signature, lesson.tags)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -62,9 +63,12 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
     # The repository's settings may name another folder for its files, where git would know none of these.
     if top:
         kept["GIT_WORK_TREE"] = str(top)
+    program = _find_git(os.environ.get("PATH", ""))
+    if not program:
+        return NOT_RUN, b""
     try:
         done = subprocess.run(  # noqa: S603
-            ["git", "-C", str(folder), *settings, *pathspecs, verb, *options],  # noqa: S607
+            [program, "-C", str(folder), *settings, *pathspecs, verb, *options],
             env={**kept, **_ENVIRONMENT},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -77,6 +81,21 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
     except (OSError, ValueError):
         return NOT_RUN, b""
     return done.returncode, done.stdout
+
+
+@lru_cache(maxsize=1)
+def _find_git(folders: str) -> str:
+    """Return git's program in the folders of a PATH; one in a repository could be that repository's own.
+
+    `npx`, `npm run` and direnv put `node_modules/.bin` in front, and a clone can bring a `git` there.
+    """
+    from shutil import which
+
+    for folder in folders.split(os.pathsep):
+        found = which("git", path=folder) if os.path.isabs(folder) else None  # noqa: PTH117
+        if found and not repositories_above(Path(os.path.realpath(folder), "git")):
+            return found
+    return ""
 
 
 def _is_silent(top: str) -> bool:

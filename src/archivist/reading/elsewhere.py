@@ -57,6 +57,8 @@ _ON_SERVER = lazy_pattern(
     r"|\bgh\s+api\s[^\n;&|]{0,200}?\brepos/[\w.-]{1,100}/([\w.-]{1,100})"
     r"|\bGH_REPO=[\"']?(?:[\w.:/-]{1,120}/)?([\w.-]{1,100})"
 )
+# Arguments of several words are messages and patterns to these, not lines to run.
+_TELLING = frozenset(("git", "gh", "glab", "echo", "printf", "grep", "rg", "ag"))
 _CLONES = lazy_pattern(
     r"\b(?:(?:git|hg|g[hl](?:ab)? repo|jj git)\s+clone|git\s+submodule\s+add|degit)"
     r"\s(?P<given>[^;&|\n]{1,400})"
@@ -244,16 +246,37 @@ def _reaches_into(event: Event, path: str) -> bool:
     # What an edit writes may name anything.
     line = (event.target if event.kind is EventKind.EDIT else event.text)[:_LONGEST_LINE]
     name = path.rpartition("/")[2]
-    named = ((line, name), (_SPLIT_WORD.sub("", line), name), (event.output[:_LONGEST_OUTPUT], path))
     if any(
         fnmatchcase(name, each) for each in islice(_GLOB.findall(line), _MOST_PATHS) if each.strip("*?[]")
     ):
         return True
-    # Most texts hold no such name, and no pattern is made for them.
-    return any(
-        name in text and re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){re.escape(name)}(?![\w-])", text)
-        for text, name in named
-    )
+    # In an output a name alone may be any word; a path is none.
+    printed = path if "/" in path else f"{path}/"
+    if printed in event.output and re.search(
+        rf"(?<![\w-]){re.escape(printed)}", event.output[:_LONGEST_OUTPUT]
+    ):
+        return True
+    # Most lines hold no such name, and nothing is looked for in them.
+    spellings = {line, _SPLIT_WORD.sub("", line)}
+    return any(name in text and _names_folder(text, name) for text in spellings)
+
+
+def _names_folder(line: str, name: str) -> bool:
+    """Say whether a line names a folder: in a path, or as a word that is no program, task or message.
+
+    A clone may be called like an ordinary word (`test`, `error`), which the project's own calls hold too.
+    """
+    word = re.escape(name)
+    if re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){word}[/:@=]|[/:@=\"']{word}(?![\w-])", line):
+        return True
+    if not re.search(rf"(?<![\w-]){word}(?![\w-])", line):
+        return False
+    for step in parse(line)[:_MOST_STEPS]:
+        for part in (*step.arguments, *(flag.partition("=")[2] for flag in step.flags)):
+            words = [part] if step.program in _TELLING else part.split()
+            if name in words:
+                return True
+    return False
 
 
 def named_paths(event: Event, folder: str) -> Iterator[str]:

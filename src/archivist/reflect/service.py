@@ -81,7 +81,7 @@ IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Seve
 _HIGHLIGHT_AT = 0.8
 _NOT_ASKED = "the configuration does not ask for it"
 # What later runs are told as it was noted is noted of the user's own runs alone.
-_NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": [], "plan": False, "noise": {}}
+_NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": [], "noise": {}}
 # Of a longer run the beginning and the end are read, so that memory stays bounded.
 _EVENTS_A_SIDE = 4_000
 # The runs that an agent reflects on in one call; a statement of SQLite has 32,766 variables at most.
@@ -421,12 +421,11 @@ def notes_of(episode: Episode) -> dict[str, Any]:
 
 
 def _note_wishes(reading: RunReading) -> dict[str, Any]:
-    """Return what the user asked for, and whether they refused a plan.
+    """Return what the user asked for.
 
     A later run that hears a request again tells it, so nothing suspicious.
     """
     from archivist.lessons.risky_text import suspicion
-    from archivist.reflect.miners.plans import refused_plan
     from archivist.reflect.miners.wishes import find_typed_requests, last_typed
     from archivist.reflect.requests import AT_END, REQUEST, RULE
 
@@ -437,7 +436,7 @@ def _note_wishes(reading: RunReading) -> dict[str, Any]:
         for request in asked
         if not suspicion(request.words, "")
     ]
-    return {"asked": asked, "plan": refused_plan(reading) is not None}
+    return {"asked": asked}
 
 
 def _failures(digest: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ CALLS = st.lists(
 
 
 def test_each_miner_is_listed_once() -> None:
-    assert len(set(MINERS)) == len(MINERS) == 21
+    assert len(set(MINERS)) == len(MINERS) == 20
 
 
 def test_a_smooth_run_teaches_nothing() -> None:

@@ -13,7 +13,7 @@ from archivist.reading.run import RunReading
 from archivist.reading.signatures import HOLLOW, message_words
 from archivist.reading.wording import without_paths
 from archivist.records import LessonType
-from archivist.reflect.miners import commands, missing, plans, runs, testing, wishes
+from archivist.reflect.miners import commands, missing, runs, testing, wishes
 from archivist.reflect.miners.material import Material, gather_material
 
 __all__ = ["MINERS", "Miner", "mine_candidates"]
@@ -23,7 +23,6 @@ Miner = Callable[[Material], Iterable[Candidate]]
 # The first miner that reports a failure wins, so the specific ones come before the general ones.
 MINERS: tuple[Miner, ...] = (
     wishes.mine_wishes,
-    plans.mine_plans,
     runs.mine_providers,
     missing.mine_missing_modules,
     missing.mine_missing_commands,
