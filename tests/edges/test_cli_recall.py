@@ -206,7 +206,7 @@ def test_doctor_says_what_waits_and_reindexing_helps(bank_cli: Command, project:
     assert "ok    ledger" in ran.out
     assert "hint: 61 texts not yet found by meaning" in bank_cli("recall", "tabs").err
     mended = bank_cli("doctor", "--reindex")
-    assert (mended.code, mended.out.count("ok  "), "warn" in mended.out) == (0, 20, False)
+    assert (mended.code, mended.out.count("ok  "), "warn" in mended.out) == (0, 21, False)
     assert _json(bank_cli("doctor", "--json")) == {
         "checks": [
             {"name": name, "ok": True, "text": text}

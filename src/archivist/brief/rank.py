@@ -190,7 +190,7 @@ def _price(lesson: Lesson, *, has_remedy: bool) -> float:
     A warning that does not say what to do is worth less, and least what the tool says itself at once.
     """
     if _edited_with(lesson):
-        return 5
+        return 6
     price = 1.0 if has_remedy else 2.0
     if lesson.status is Status.CANDIDATE and len(lesson.runs) == 1:
         # In a young project it is all that is known. No other run has the commit that one run met.

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from archivist.cold_start import lazy_pattern
 from archivist.paths import ANY_HOME
@@ -19,8 +20,11 @@ from archivist.reading import programs
 from archivist.reading.calls import CALL_KINDS
 from archivist.reading.failures import is_shell
 from archivist.reading.shell import Step, parse
-from archivist.records import Episode, Event, EventKind
-from archivist.records.run_words import FOLDER, OPEN_SHELL
+from archivist.records.run_words import FOLDER, OPEN_SHELL, EventKind
+
+if TYPE_CHECKING:
+    # A hook asks where a call worked, and needs no class of the records for it.
+    from archivist.records import Episode, Event
 
 OUTSIDE = ".."
 # Nobody writes a line of more steps, but a log may hold one.

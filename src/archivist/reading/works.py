@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
@@ -21,8 +21,10 @@ from archivist.reading.remedies import is_destructive
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, Word, parse
 from archivist.reading.wording import is_scratch
-from archivist.records import Episode
 from archivist.records.run_words import FOLDER, REDACTED
+
+if TYPE_CHECKING:
+    from archivist.records import Episode
 
 # A purpose, a command, the folder it was run in, how often it ran, could not run, and passed; how many tests
 # passed at most, as far as it said so; and whether it passed last before a commit.

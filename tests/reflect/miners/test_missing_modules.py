@@ -116,7 +116,7 @@ def test_installing_what_the_project_lists_needs_no_names() -> None:
             sh("node build.js", "built"),
         )
     )
-    assert lesson.summary == "`lodash` is not installed: `npm install`"
+    assert lesson.summary == "“lodash” is not installed: `npm install`"
 
 
 def test_a_scoped_package_keeps_its_scope() -> None:
@@ -185,7 +185,7 @@ def test_a_part_that_is_installed_by_itself_is_told_with_what_brings_it() -> Non
             sh("python use.py", "done"),
         )
     )
-    assert lesson.summary == "`google.protobuf` is not installed: `pip install protobuf`"
+    assert lesson.summary == "“google.protobuf” is not installed: `pip install protobuf`"
 
 
 def test_what_this_python_was_built_without_is_told_when_two_tasks_missed_it() -> None:

@@ -273,7 +273,7 @@ _UNFOUND = "<tool_use_error>String to replace not found in file.\nString: total 
 
 
 def test_a_look_that_came_before_a_refused_edit_worked_may_be_told(bank: Bank, tmp_path: Path) -> None:
-    file = "/home/x/billing/src/total.ts"
+    file = "src/total.ts"
     change = {"file_path": file, "old_string": "total ", "new_string": "sum "}
     calls: list[tuple[str, dict[str, str], str, bool]] = [
         ("Edit", change, _UNFOUND, True),

@@ -185,7 +185,6 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
         view = {
             **views.lesson_views(bank, [lesson], mark=global_mark_of(name))[0],
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
-            "met_in": lesson.met_in,
         }
         calls = bank.lessons.cited_calls(lesson)
     # Its words first, the calls that show it, then what is known of it.
@@ -199,7 +198,8 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     lists |= {f"{seen_in} {key}": values for key, values in evidence if key == "events"}
     labels = {effect.value: effect.label for effect in Effect}
     # Counts of nothing say nothing; the rest of the record is for programs.
-    fields = [(labels.get(key, key), view.get(key) or "") for key in _LESSON_FIELDS]
+    shown = {**view, "met_in": lesson.met_in}
+    fields = [(labels.get(key, key), shown.get(key) or "") for key in _LESSON_FIELDS]
     if lesson.origin == MODEL_ORIGIN:
         by_model = lesson.extra.get("model")
         name = by_model.get("name", "") if isinstance(by_model, dict) else ""

@@ -93,7 +93,10 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
         if not command and step:
             yield lesson_with_advice(material, case, step, describe_remedy(case, step))
             continue
-        names = (_name_of(module, is_typed=bool(command)) for module in needed[:_MOST_MODULES])
+        names = (
+            _name_of(module, is_typed=module in command or _is_typed(material, module))
+            for module in needed[:_MOST_MODULES]
+        )
         things = [*["the project itself"] * bool(own), *filter(None, names)]
         if not things:
             continue
