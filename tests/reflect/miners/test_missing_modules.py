@@ -171,7 +171,7 @@ def test_a_part_that_a_package_lacks_does_not_mean_that_the_package_is_missing()
         )
     )
     assert lesson.summary == (
-        "there is no module `shop.utils` here: change `shop.utils` to `shop.helpers` in `report/monthly.py`"
+        "there is no module “shop.utils” here: change `shop.utils` to `shop.helpers` in `report/monthly.py`"
     )
     guessed = sh("python -c 'import widget.core.sums'", no_module("widget.core.sums"), 1)
     assert learnt(run(guessed)) == []

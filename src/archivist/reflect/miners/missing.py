@@ -134,7 +134,8 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
     module = case.first.failure.subject
     remedy = case.best_remedy()
     done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
-    lacks = f"there is no module {code(module)} here"
+    shown = _name_of(module, is_typed=is_standard(module) or _is_typed(material, module))
+    lacks = f"there is no module {shown} here"
     if is_standard(module):
         known = "is part of Python, but the one that runs here lacks it"
         if version := version_added(module):
@@ -146,7 +147,7 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
         material,
         case,
         f"{lacks}: {done}" if done else lacks,
-        rule=format_rule(f"{code(module)} is not found", done) if done else "",
+        rule=format_rule(f"{shown} is not found", done) if done else "",
         remedies=(remedy.text,) if remedy else (),
         category=Category.INFRA if is_standard(module) else Category.HEURISTIC,
         words=("python" if is_standard(module) else "import", module),
