@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb, decides, reads
-from archivist.brief.silenced import SILENCED, read_habits
+from archivist.brief.works import SILENCED, read_habits
 from archivist.errors import NotFoundError
 from archivist.projects import resolve_project
 from archivist.recall.asking import find_purposes, words_beside_purpose

@@ -28,8 +28,7 @@ from archivist.brief.select import (
     order_issues,
     rules_for,
 )
-from archivist.brief.silenced import read_habits
-from archivist.brief.works import NO_HABITS, Habits
+from archivist.brief.works import NO_HABITS, Habits, read_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Category, Lesson, LessonType, Provenance, Status

@@ -69,7 +69,8 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
         lesson = reader.get(Lesson, complete_id(reader, "lesson", name))
     if lesson is None:
         number = name.lower().removeprefix("m-")
-        is_near = number.isascii() and number.isdecimal() and len(number) < 7
+        # A short id that does not exist is no help for itself.
+        is_near = short is None and number.isascii() and number.isdecimal() and len(number) < 7
         raise NotFoundError("lesson", name, hint=f"did you mean m-{int(number):03d}?" if is_near else "")
     return lesson
 
