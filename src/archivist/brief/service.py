@@ -6,7 +6,7 @@ A cold process of the command line runs only this, so heavier modules are import
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -460,8 +460,7 @@ def _select_for_project(
         hits = _search_lessons(reader, words)
         tallies = reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
-    lessons = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, request.provider)]
-    lessons = list(map(leave_asking, lessons)) if habits.is_unattended else lessons
+    lessons = _without_others(lessons, timeouts, request.provider, is_unattended=habits.is_unattended)
     offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.
@@ -494,6 +493,14 @@ def _select_for_project(
     found = RenderedBrief("", tuple(chosen), stale=stale, left=(*left, *unfitting))
     met = {each.lesson.id: chances[each.lesson.id] for each in chosen if each.lesson.id in chances}
     return found._replace(project=project, project_by=said_by, habits=habits, chances=met)
+
+
+def _without_others(
+    lessons: Iterable[Lesson], timeouts: dict[str, set[str]], provider: str, *, is_unattended: bool
+) -> list[Lesson]:
+    """Leave out what other providers meet alone, and advice to ask where nobody can be asked."""
+    own = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, provider)]
+    return list(map(leave_asking, own)) if is_unattended else own
 
 
 def _shortlist(

@@ -201,11 +201,7 @@ def apply_amendments(
         signs = read_signs(*said, asked, new / old if old else 1.0)
         signs["ended"] = max(signs["ended"], float(is_end))
         total = weigh(signs)
-        # Who says what holds from now on may speak of another thing: "never bump the version" replaces no
-        # "use version 1.105", though they share a word. Who says that something was changed names it.
-        change = read_change(said[0])
-        is_begun = bool(change.since) and not change.moved
-        is_one_thing = is_end or not is_begun or _is_of_one_thing(*stems)
+        is_one_thing = is_end or not read_change(said[0]).is_begun or _is_of_one_thing(*stems)
         if not is_one_thing and not may_ask_what_holds:
             continue
         is_sure = is_one_thing and shared >= _SURELY_SHARED
@@ -229,7 +225,11 @@ def apply_amendments(
 
 
 def _is_of_one_thing(new: frozenset[str], old: frozenset[str]) -> bool:
-    """Say whether two statements share more than a word, or say hardly more than the one that they share."""
+    """Say whether two statements share more than a word, or say hardly more than the one that they share.
+
+    Who says what holds from now on may speak of another thing: "never bump the version" replaces no "use
+    version 1.105", though they share a word. Who says that something was changed names it.
+    """
     return len(new & old) >= _LEAST_COMMON or (bool(new & old) and max(len(new - old), len(old - new)) <= 1)
 
 

@@ -207,6 +207,11 @@ class Change(NamedTuple):
         """Say whether any word tells of a change."""
         return bool(self.replacing or self.since or self.moved or self.ended or self.refused)
 
+    @property
+    def is_begun(self) -> bool:
+        """Say whether it only tells what holds from some time on, and not that anything was changed."""
+        return bool(self.since) and not self.moved
+
 
 # Fitted by logistic regression to amended and ordinary pairs, and to turns of conversations, which hold down
 # what is lively or personal. `python -m bench.amended_pairs --fit` does it without the conversations. Of

@@ -236,11 +236,11 @@ class LanguageModel(BankService):
         """
         if problem := self.why_not():
             return ModelReport(run=run, problem=problem, is_unfinished=True)
-        with self._leased(run) as is_free:
+        with self._lease_run(run) as is_free:
             return self._read_run(run) if is_free else ModelReport(run=run, model=self._name)
 
     @contextmanager
-    def _leased(self, run: str) -> Iterator[bool]:
+    def _lease_run(self, run: str) -> Iterator[bool]:
         """Hold a run while it is read, so that nobody pays for it twice; say whether it was free."""
         now, archivist = self._bank.now(), self._bank.acting_as(ARCHIVIST)
         with archivist.transaction() as writer:
