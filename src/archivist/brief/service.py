@@ -498,9 +498,8 @@ def _select_for_project(
 def _without_others(
     lessons: Iterable[Lesson], timeouts: dict[str, set[str]], provider: str, *, is_unattended: bool
 ) -> list[Lesson]:
-    """Leave out what other providers meet alone, and advice to ask where nobody can be asked."""
-    own = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, provider)]
-    return list(map(leave_asking, own)) if is_unattended else own
+    own = (lesson for lesson in lessons if not _is_of_others(lesson, timeouts, provider))
+    return list(map(leave_asking, own) if is_unattended else own)
 
 
 def _shortlist(

@@ -178,12 +178,8 @@ def apply_amendments(
     # Who describes a task wants what holds now.
     does_ask = asks(sentence)
     may_move = does_ask and time != "open"
-    may_ask_what_holds = is_question(sentence)
     first = set(order[:COMPARED])
-    excerpts = {
-        place: _read_excerpt(texts[place].text, asked)
-        for place in {place for pair in pairs for place in pair}
-    }
+    excerpts = {place: _read_excerpt(texts[place].text, asked) for pair in pairs for place in pair}
     for newer, older in pairs:
         later, earlier = excerpts[newer], excerpts[older]
         if later is None or earlier is None or texts[newer].place != texts[older].place:
@@ -202,10 +198,9 @@ def apply_amendments(
         signs["ended"] = max(signs["ended"], float(is_end))
         total = weigh(signs)
         is_one_thing = is_end or not read_change(said[0]).is_begun or _is_of_one_thing(*stems)
-        if not is_one_thing and not may_ask_what_holds:
+        if not (is_one_thing or is_question(sentence)):
             continue
-        is_sure = is_one_thing and shared >= _SURELY_SHARED
-        is_sure = is_sure and total >= (_REPLACES if is_short else _REPLACES_IN_LONG)
+        is_sure = is_one_thing and shared >= _SURELY_SHARED and total >= _least_to_replace(is_short=is_short)
         is_said = says_change(*said, signs, is_short=is_short)
         # Who states or demands something does not ask what holds now.
         is_meant = (is_said and (is_sure or does_ask)) or (does_ask and newer in first)
@@ -222,6 +217,10 @@ def apply_amendments(
             found[older] = Amendment(newer, reason, is_sure)
     order = [*order, *dict.fromkeys(newer for newer, _ in moved if newer not in order)]
     return _reorder_pairs(order, moved), found
+
+
+def _least_to_replace(*, is_short: bool) -> float:
+    return _REPLACES if is_short else _REPLACES_IN_LONG
 
 
 def _is_of_one_thing(new: frozenset[str], old: frozenset[str]) -> bool:
