@@ -240,7 +240,8 @@ def _advise_alike_on_one_call(one: Lesson, other: Lesson) -> bool:
     """
     actions = [_words_of_advice(lesson.rule.partition(" THEN ")[2]) for lesson in (one, other)]
     # What one provider meets is another thing to know than what all meet.
-    is_alike = one.category is other.category and bool(actions[0]) and actions[0] == actions[1]
+    is_alike = (one.category, one.provider) == (other.category, other.provider)
+    is_alike = is_alike and bool(actions[0]) and actions[0] == actions[1]
     if not is_alike:
         return False
     ours, theirs = (lesson.summary.split("`")[1::2] for lesson in (one, other))

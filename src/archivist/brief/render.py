@@ -91,10 +91,12 @@ def present_team_text(text: str, lessons: Sequence[str], brief_id: str = "unreco
     words = FileWords("")
     lines = [line for line in text[:_LONGEST_TEAM_TEXT].splitlines() if line.strip() != NOTICE]
     filled = [place for place, line in enumerate(lines) if line.strip()]
-    refused = {place for place in filled if words.refusal(lines[place])}
+    # A brief says so itself behind each wish, which is no claim of the wish.
+    judged = {place: lines[place].removesuffix(" (said by the user)") for place in filled}
+    refused = {place for place in filled if words.refusal(judged[place])}
     # What is harmless line by line may give an order over two of them.
     for pair in pairwise(place for place in filled if place not in refused):
-        if words.refusal(" ".join(lines[place] for place in pair)):
+        if words.refusal(" ".join(judged[place] for place in pair)):
             refused.update(pair)
     body = "\n".join(line for place, line in enumerate(lines) if place not in refused).strip("\n")
     left = len(refused)
