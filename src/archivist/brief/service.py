@@ -498,8 +498,8 @@ def _select_for_project(
 def _without_others(
     lessons: Iterable[Lesson], timeouts: dict[str, set[str]], provider: str, *, is_unattended: bool
 ) -> list[Lesson]:
-    own = (lesson for lesson in lessons if not _is_of_others(lesson, timeouts, provider))
-    return list(map(leave_asking, own) if is_unattended else own)
+    own = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, provider)]
+    return list(map(leave_asking, own)) if is_unattended else own
 
 
 def _shortlist(
@@ -528,10 +528,7 @@ def _shortlist(
 
 
 def _is_overcome(lesson: Lesson, habits: Habits) -> bool:
-    """Say whether a warning is out of date: what failed went well in the runs since.
-
-    Where a remedy is known, runs may do well because they follow it.
-    """
+    """Say whether a warning is out of date; where a remedy is known, runs may do well by following it."""
     # A call that is written wrongly stays wrong, however often the program succeeds otherwise.
     is_usage = lesson.signature.partition("|")[2].startswith(_USAGE)
     if not lesson.signature or lesson.remedies or lesson.confirmed or is_usage:
@@ -589,8 +586,9 @@ def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
     kept: list[BriefedLesson] = []
     for each in lessons:
         events = set(each.lesson.evidence.events)
-        # One message may say several wishes.
-        if each.lesson.type is LessonType.PREFERENCE or not events or not events <= shown:
+        # One message may say several wishes, and which provider does well is another thing to know.
+        is_apart = each.lesson.type is LessonType.PREFERENCE or bool(each.lesson.provider) or not events
+        if is_apart or not events <= shown:
             kept.append(each)
         shown |= events
     return kept
