@@ -88,7 +88,9 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def response(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
-    lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers)
+    # The server closes after an answer and says so: else a client may ask on a connection that is gone.
+    size = f"Content-Length: {len(body)}"
+    lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", "Connection: close", size, *headers)
     return "\r\n".join((*lines, "", "")).encode() + body
 
 
