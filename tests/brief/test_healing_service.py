@@ -211,6 +211,16 @@ def test_what_has_failed_since_is_told_last_and_as_that(bank: Bank, tmp_path: Pa
     )
 
 
+def test_beside_what_several_runs_proved_no_other_way_of_one_run_is_told(bank: Bank, tmp_path: Path) -> None:
+    call, passed = "pytest -q tests/", ("pytest -q tests/", "12 passed in 3.2s", False)
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, [(call, REFUSED, True), ("make db-up", "", False), passed])
+    _learn(bank, tmp_path, "third", [(call, REFUSED, True), ("just db", "", False), passed])
+    text = _healed(bank, call, REFUSED)
+    assert "- worked in 2 runs: `make db-up`" in text
+    assert "just db" not in text
+
+
 def test_what_destroys_is_told_as_what_runs_did_and_only_of_several(bank: Bank, tmp_path: Path) -> None:
     error = "Exit code 1\nerror: the store is torn"
     calls = [("pilot sync", error, True), ("rm -rf data/", "", False), ("pilot sync", "ok", False)]

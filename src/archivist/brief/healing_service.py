@@ -156,8 +156,13 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantin
     warnings: list[str] = []
     attempts = [(cure, failure.get("in_vain") or ()) for cure, failure in zip(cures, met, strict=True)]
     proven = proofs(attempts[::-1])
-    for text in sorted(ways, key=lambda text: proven[text].rank):
+    ranked = sorted(ways, key=lambda text: proven[text].rank)
+    # Beside what several runs proved, another way that one run found is a line to read for nothing.
+    least = min(2, proven[ranked[0]].runs)
+    for text in ranked:
         runs, has_failed, *_ = proven[text]
+        if runs < least:
+            continue
         is_command = ways[text] not in _DESCRIBED
         shown = _as_code(text) if is_command else text
         if is_command and is_destructive(text):
