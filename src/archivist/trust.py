@@ -174,6 +174,8 @@ def open_trusted(
         remove_stale_temporaries(file.parent)
         # Read under the lock: whoever is just making the bank holds it until the bank is noted.
         note, log = find_note(file), LogNote(file)
+        if log.is_filled and not os.path.lexists(file):
+            raise BankError(f"{log.name!r} lies here without its bank", hint="remove it")
         if not is_below:
             log.refuse_foreign()
             # Our own log may lie beside a stranger's file, and would bring the mark into it.
@@ -223,6 +225,11 @@ class LogNote:
         self._file = None if state is None else state / _LOG_NOTE
         self._known = ""
         self._entry = self._read()[2]
+
+    @property
+    def name(self) -> str:
+        """Return the path of the log."""
+        return str(self._log)
 
     @property
     def is_filled(self) -> bool:

@@ -125,6 +125,23 @@ def test_init_finishes_a_bank_that_a_killed_init_left(
 
 
 @pytest.mark.req("N7")
+@pytest.mark.parametrize("command", [("init",), ("setup", "--yes")])
+def test_a_log_that_a_repository_brings_without_a_bank_is_named(
+    archivist: Command, project: Path, command: tuple[str, ...]
+) -> None:
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    log = project / ".archivist" / "memory.db-wal"
+    log.parent.mkdir()
+    log.write_bytes(b"7" * 4152)
+    refused = archivist(*command)
+    assert refused.code == 5
+    assert "memory.db-wal' lies here without its bank" in refused.err
+    assert "hint: remove it" in refused.err
+    log.unlink()
+    assert archivist(*command).code == 0
+
+
+@pytest.mark.req("N7")
 def test_init_finishes_no_bank_that_holds_something_or_was_noted(
     archivist: Command, project: Path, tmp_path: Path
 ) -> None:
