@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archivist import Bank
+from archivist.brief.healing_service import HealRequest, heal
 from archivist.brief.select import BriefFormat, BriefPreset, is_withheld
 from archivist.capture.service import CaptureOverrides
 from archivist.config import BriefRules, Config, RecallRules
@@ -146,8 +147,37 @@ def test_a_lesson_that_never_helps_is_retired_with_the_reason(bank: Bank) -> Non
     retired = bank.lessons.get(known.id)
     assert retired.status is Status.ARCHIVED
     assert "of" in str(retired.extra["retired"])
-    assert [change.entry.verb for change in bank.ledger.history(known.id)][-1] == "retire"
+    verbs = [change.entry.verb for change in bank.ledger.history(known.id)]
+    # Runs go on to meet it.
+    assert {*verbs[verbs.index("retire") + 1 :]} == {"see"}
     assert bank.runs.start_run("after", task="Build it", repo="cart").chosen == ()
+
+
+def test_what_its_verdicts_retired_stays_known_beside_its_error_and_counted(bank: Bank) -> None:
+    known = _learnt(bank)
+    for number in range(12):
+        run = f"again-{number}"
+        bank.runs.start_run(run, task="Build it", repo="cart")
+        _failing(bank, run)
+    retired = bank.lessons.get(known.id)
+    assert retired.status is Status.ARCHIVED
+    assert len(retired.runs) == len(known.runs) + 12
+    asked = HealRequest("bash", "waxwing build", project="cart")
+    assert "`waxwing build --lock ci`" in heal(bank, MISSING, asked).text
+    bank.lessons.archive(known.id)
+    assert "worked" not in heal(bank, MISSING, asked).text
+
+
+def test_a_lesson_that_a_person_brought_back_is_not_retired_again(bank: Bank) -> None:
+    known = _learnt(bank)
+    for number in range(14):
+        run = f"again-{number}"
+        bank.runs.start_run(run, task="Build it", repo="cart")
+        _failing(bank, run)
+        if bank.lessons.get(known.id).status is Status.ARCHIVED:
+            bank.ledger.undo(known.id)
+            assert number < 12
+    assert bank.lessons.get(known.id).status is Status.ACTIVE
 
 
 def test_what_a_person_confirmed_is_not_retired_by_itself(bank: Bank) -> None:

@@ -18,7 +18,7 @@ from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_le
 from archivist.capture.runs import find_run, require_own_run, resolve_run
 from archivist.clock import from_text
 from archivist.errors import StateError
-from archivist.lessons.standing import cited_findings
+from archivist.lessons.standing import cited_findings, is_said_here
 from archivist.projects import RunNumbers, other_projects
 from archivist.recall.keywords import Overlap, keywords
 from archivist.records import (
@@ -36,7 +36,7 @@ from archivist.records import (
     Status,
     Verdict,
 )
-from archivist.records.words import NOTES
+from archivist.records.words import NOTES, RETIRED
 from archivist.service import BankService
 from archivist.store.filters import equals, one_of
 from archivist.store.protocol import Reader, Writer
@@ -353,7 +353,7 @@ def _load_lessons(reader: Reader, ids: Sequence[str]) -> list[Lesson]:
 
 
 def _retire_if_useless(bank: Bank, writer: Writer, lesson_id: str) -> None:
-    """Archive a lesson that does not help, by its verdicts. People decide about what they confirmed."""
+    """Archive a lesson that does not help, by its verdicts; what a person decided on stays theirs."""
     lesson = writer.get(Lesson, lesson_id)
     if lesson is None or not lesson.status.is_live:
         return
@@ -361,9 +361,9 @@ def _retire_if_useless(bank: Bank, writer: Writer, lesson_id: str) -> None:
         return
     report = build_report(writer.select(Verdict, equals("lesson", lesson_id)), {}, _holdout_share(bank))
     (recommendation,) = recommend_steps(report)
-    if recommendation.step is RecommendedStep.RETIRE:
+    if recommendation.step is RecommendedStep.RETIRE and not is_said_here(writer, lesson):
         now = bank.now()
-        extra = {**lesson.extra, "retired": recommendation.reason}
+        extra = {**lesson.extra, RETIRED: recommendation.reason}
         retired = replace(lesson, status=Status.ARCHIVED, extra=extra, updated=now, edited=now)
         with bank.acting_as(ARCHIVIST).transaction() as archivist:
             archivist.put(retired, "retire")

@@ -431,7 +431,7 @@ def _failure_lessons(
         last = _follow(reader, lesson)
         if last.status.is_live and not last.is_waiting:
             live.setdefault(last.id, last)
-        elif last.status is Status.ARCHIVED:
+        elif last.status is Status.ARCHIVED and not last.is_found_useless:
             forgotten.append(lesson)
     met = [lesson for lesson in live.values() if not _is_only_of(run, lesson)]
     met.sort(

@@ -294,10 +294,10 @@ def _with_figure(summary: str, counted: str) -> str:
 
 
 def record_sighting(lesson: Lesson, candidate: Candidate, sighting: Sighting) -> Lesson:
-    """Return the lesson after a run met it, once; a retired lesson is not met, nor what a run overcame."""
+    """Return the lesson after a run met it, once; what people retired is not met, nor what a run overcame."""
     if (
         candidate.is_overcome
-        or lesson.status.is_retired
+        or (lesson.status.is_retired and not lesson.is_found_useless)
         or {sighting.run, sighting.counted} & set(lesson.runs)
     ):
         return lesson

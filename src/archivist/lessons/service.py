@@ -85,7 +85,7 @@ from archivist.records import (
 from archivist.records.lesson import validate_lesson
 from archivist.records.plain import decoder, from_plain, types_of
 from archivist.records.shapes import USER_FEEDBACK, to_view
-from archivist.records.words import MAX_RUN_COUNT, NOTES
+from archivist.records.words import MAX_RUN_COUNT, NOTES, RETIRED
 from archivist.service import BankService, require_name
 from archivist.store.filters import (
     Condition,
@@ -645,10 +645,12 @@ class Lessons(BankService):
             by = find_lesson(writer, replacement).id if replacement else lesson.superseded_by
             if by == lesson.id:
                 raise RecordError(f"lesson {name!r} cannot supersede itself")
-            if lesson.status is status and lesson.superseded_by == by:
+            if lesson.status is status and lesson.superseded_by == by and not lesson.is_found_useless:
                 return lesson
             self._require_change(lesson, lesson)
-            retired = self._settle(replace(lesson, status=status, superseded_by=by))
+            # What a person decides needs no verdicts.
+            extra = {name: value for name, value in lesson.extra.items() if name != RETIRED}
+            retired = self._settle(replace(lesson, status=status, superseded_by=by, extra=extra))
             writer.put(retired, verb)
         return retired
 

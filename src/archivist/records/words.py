@@ -120,6 +120,8 @@ _PROVENANCE_LABELS = {
 CLAIMED = "frequency_claimed"
 # Where a lesson from elsewhere notes that an own run has met it. The gate alone writes both.
 MET_HERE = "met_here"
+# Of a lesson that its verdicts retired: why.
+RETIRED = "retired"
 # Where a record keeps which agents it quotes, and which file brought it if nobody vouched for that file.
 SAID_BY = "said_by"
 BROUGHT_BY = "brought_by"
