@@ -71,7 +71,7 @@ _EXACT_LINES = "read the lines again right before"
 # What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
 _SEVERAL = "several files"
 _SLIPS = {
-    "tabs": ("wrong number of tabs", "`sed -n l <file>` shows them as `\\t`"),
+    "tabs": ("wrong number of tabs", "`sed -n 10,40l <file>` shows tabs as `\\t`"),
     "spaces": ("wrong indentation", "copy the spaces that begin each line"),
     _SEVERAL: (
         "several files in one patch",

@@ -62,7 +62,7 @@ _REFUSALS = {
 }
 # What an edit got wrong, as its indentation shows, and what avoids it.
 _SLIPS = {
-    TABS: ("text with the wrong number of tabs", "`sed -n l <file>` shows them as `\\t`"),
+    TABS: ("text with the wrong number of tabs", "`sed -n 10,40l <file>` shows tabs as `\\t`"),
     SPACES: ("text with the wrong indentation", "copy the spaces that begin each line"),
     SEVERAL: ("a patch of several files", "patch one file a call: a hunk that misses drops the whole patch"),
 }
