@@ -8,6 +8,7 @@ import pytest
 
 from archivist.brief.rank import everyday_words, match_prompt, project_of
 from archivist.recall.keywords import keywords
+from archivist.records import Status
 from tests.samples import lesson
 
 TASKS = [
@@ -68,3 +69,32 @@ def test_words_of_every_task_here_match_no_prompt() -> None:
 
 def test_the_words_of_two_tasks_are_no_everyday_words() -> None:
     assert everyday_words(["Round invoices", "Round angles"]) == frozenset()
+
+
+COMMIT = lesson(
+    summary="`git commit` and `pnpm check` fail on files below `var/copies/`: ask before you delete them",
+    signature="shop|leftover:var/copies",
+    status=Status.ACTIVE,
+)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_told"),
+    [
+        ("commit", True),
+        ("Commit and push, please", True),
+        ("run the checks", False),
+        ("Explain how we commit the drafts of invoices to the ledger's table", False),
+        ("git", False),
+    ],
+)
+def test_an_order_of_few_words_brings_up_what_is_known_of_its_call(prompt: str, is_told: bool) -> None:
+    known = [replace(COMMIT, signature=""), replace(COMMIT, status=Status.CANDIDATE)]
+    assert match_prompt(keywords(prompt), [COMMIT], frozenset(["commit"])) == [COMMIT] * is_told
+    assert match_prompt(keywords(prompt), known, frozenset(["commit"])) == []
+
+
+def test_an_order_in_the_plural_brings_up_its_call() -> None:
+    tests = replace(COMMIT, summary="`cargo test --all <name>` fails (“no such task”): use `mise run test`")
+    assert match_prompt(keywords("run the tests"), [tests]) == [tests]
+    assert match_prompt(keywords("run cargo"), [tests]) == []

@@ -17,6 +17,7 @@ The words of a prompt or a task are also matched with lessons that speak of the 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from math import erf, inf, sqrt
 
 from archivist.brief.select import BriefedLesson, LeftLesson, says_remedy
@@ -52,6 +53,8 @@ _COMPARED_RUNS = 5
 # A single word in common is chance; two that make up a third of a lesson's words are not.
 _MIN_WORDS = 2
 _MIN_SHARE = 1 / 3
+# A prompt of so few words is an order; a longer one may name what it does not ask for.
+_ORDER_WORDS = 3
 # From so many of the tasks of a project on, and this share of them, a word is an everyday one there.
 _LEAST_TASKS = 3
 _EVERYDAY_SHARE = 0.1
@@ -270,7 +273,8 @@ def match_prompt(
     """Return the lessons of whose words a prompt holds enough, the largest share first.
 
     Words of any task and the `everyday` words of these runs' tasks say nothing. What a client's own tool
-    refuses is about no task: its words (edit, tabs, read) are those of any screen.
+    refuses is about no task: its words (edit, tabs, read) are those of any screen. A prompt of few words that
+    names a call ("commit", "run the tests") asks for it, however everyday they are.
     """
     # A brief, which an orchestrator waits for, needs nothing of how runs are read.
     from archivist.reading.tool_names import is_host_tool
@@ -283,7 +287,18 @@ def match_prompt(
         common = len(words & prompt)
         if common >= _MIN_WORDS and common / len(words) >= _MIN_SHARE:
             found.append((-common / len(words), -lesson.frequency, lesson.number, lesson))
+        elif len(prompt) <= _ORDER_WORDS and _is_about_call(lesson, prompt):
+            found.append((0.0, -lesson.frequency, lesson.number, lesson))
     return [lesson for *_, lesson in sorted(found, key=lambda each: each[:3])]
+
+
+def _is_about_call(lesson: Lesson, order: frozenset[str]) -> bool:
+    """Say whether a lesson begins with a call whose task or subcommand an order names."""
+    if not lesson.signature or lesson.status is not Status.ACTIVE:
+        return False
+    call = "".join(lesson.summary.split("`")[1:2]).split()
+    named = [*takewhile(lambda word: word[0].isalnum(), call)][1:]
+    return bool(named) and not order.isdisjoint((named[-1], f"{named[-1]}s"))
 
 
 def everyday_words(tasks: Sequence[str]) -> frozenset[str]:
