@@ -43,6 +43,11 @@ def test_init_makes_a_bank_once_and_keeps_it_out_of_git(archivist: Command, proj
     assert _json(archivist("init", "--json")) == {"bank": ".archivist/memory.db", "created": False}
 
 
+def test_init_makes_the_folder_that_it_is_given(archivist: Command, project: Path) -> None:
+    assert archivist("init", "new/app").out == "Made a bank: new/app/.archivist/memory.db\n"
+    assert archivist("--bank", "new/app", "verify").code == 0
+
+
 @pytest.mark.req("F10")
 @pytest.mark.parametrize("words", [["brief"], ["brief", "--run", "r1"], ["run", "start", "--run", "r1"]])
 def test_without_a_bank_a_brief_is_empty_and_exits_0(

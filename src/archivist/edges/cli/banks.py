@@ -136,7 +136,8 @@ def create_bank(
     existed = has_bank_at(path)
     above = None if existed or is_global else session.find_above(place.absolute().parent)[0]
     try:
-        with Bank.open(place, actor=session.actor(), config=session.load_settings(place).config) as bank:
+        settings = session.load_settings(place).config
+        with Bank.open(place, create=True, actor=session.actor(), config=settings) as bank:
             server = bank.store.server
     except UntrustedBankError:
         if not _finish_init(path, session.actor()):
