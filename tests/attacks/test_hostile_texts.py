@@ -160,7 +160,9 @@ def test_a_parser_refuses_with_its_own_error(parse: Callable[[str, str], object]
         parse(text, "given")
 
 
-@pytest.mark.parametrize("text", ["a: &a [*a]", "a: " + "[" * 100 + "]" * 100, "a: 1" + "0" * 5000, "a: \0"])
+@pytest.mark.parametrize(
+    "text", ["a: &a [*a]", "a: " + "[" * 100 + "]" * 100, "a: 1" + "0" * 5000, "a: 0x" + "f" * 5000, "a: \0"]
+)
 def test_yaml_is_bounded(text: str) -> None:
     with pytest.raises(InputError):
         parse_yaml(text, "x")

@@ -74,3 +74,23 @@ def test_setup_and_doctor_print_nothing_of_it(
         assert ("hunter" in ran.out + ran.err, ran.code in (0, 1)) == (False, True), (words, ran)
     if name != ".claude/settings.json":
         assert "is a link" in archivist("setup", "--dry-run", cwd=clone).out
+
+
+@pytest.mark.req("N7")
+def test_a_committed_file_is_known_beside_the_files_of_a_bare_repository(
+    archivist: Command, project: Path
+) -> None:
+    """In a folder with HEAD, refs and objects git takes that for the repository, or refuses to answer."""
+    git = ["git", "-C", str(project)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    settings = project / ".claude" / "settings.local.json"
+    for name in ("refs/k", "objects/k"):
+        (settings.parent / name).parent.mkdir(parents=True)
+        (settings.parent / name).touch()
+    (settings.parent / "HEAD").write_text("ref: refs/heads/main\n")
+    (settings.parent / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tworktree = .\n")
+    settings.write_text("{}")
+    subprocess.run([*git, "add", "-f", "."], check=True)
+    ran = archivist("install", "claude-code", "--local")
+    assert (ran.code, "is committed" in ran.err) == (4, True)
+    assert settings.read_text() == "{}"

@@ -83,3 +83,16 @@ def test_a_folder_name_with_a_nul_is_refused_with_its_key(
     for words in (("workspace", "lint"), ("workspace", "hot"), ("brief",)):
         done = archivist(*words)
         assert (done.code, f"workspace.{key}: holds control characters" in done.err) == (4, True), done.err
+
+
+@pytest.mark.req("N7")
+def test_a_number_that_python_cannot_print_silences_nothing(archivist: Command, project: Path) -> None:
+    archivist("init")
+    archivist("lessons", "add", RULES[0])
+    (project / ".archivist" / "config.toml").write_text(f"[brief]\nmax_lessons = 0x{'f' * 5000}\n")
+    ran = archivist("lessons", "list")
+    assert (ran.code, "a number has more than 64 bits" in ran.err) == (4, True)
+    said = json.dumps({"cwd": str(project), "session_id": "n-1"}).encode()
+    told = archivist("hook", "claude-code", "session-start", stdin=said).out
+    assert RULES[0] in told
+    assert "archivist doctor" in told

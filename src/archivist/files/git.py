@@ -163,13 +163,22 @@ def remove_bank_exclusion(bank: Path) -> None:
 
 
 def is_tracked(path: Path) -> bool:
-    """Say whether git tracks a file."""
-    return path.parent.is_dir() and bool(ask_git(path.parent, "ls-files", "--", path.name))
+    """Say whether git tracks a file; where it does not answer, the worst is assumed."""
+    code, listed = _run_on(path, "ls-files", "-z", "--", literal=":(literal)")
+    return bool(listed) if code == 0 else code != NOT_RUN
 
 
 def is_visible(path: Path) -> bool:
     """Say whether git would take a file that it does not track."""
-    return run_git(path.parent, "check-ignore", "-q", "--", path.name, timeout_s=_TIMEOUT_S)[0] == 1
+    return _run_on(path, "check-ignore", "-q", "--")[0] == 1
+
+
+def _run_on(path: Path, *words: str, literal: str = "") -> tuple[int, bytes]:
+    """Ask git about a file in the repository above it: the file's own folder may be a planted bare one."""
+    file = path.absolute()
+    if not (tops := repositories_above(file)):
+        return NOT_RUN, b""
+    return run_git(tops[0], *words, f"{literal}{file.relative_to(tops[0])}", timeout_s=_TIMEOUT_S)
 
 
 def keep_out_of_git(bank: Path) -> str:

@@ -35,6 +35,9 @@ _CORE = "tag:yaml.org,2002:"
 _TEXT_TAGS = ("!", f"{_CORE}str")
 _SCALAR_TAGS = {None, *(f"{_CORE}{name}" for name in ("int", "float", "bool", "null", "timestamp"))}
 _COLLECTION_TAGS = {None, "!", f"{_CORE}seq", f"{_CORE}map"}
+# Python prints no integer of more than 4,300 digits, though it reads one that is written in base 16.
+_LONGEST_INTEGER = 1_000
+_MAX_BITS = 64
 _TOO_DEEP = f"its values are nested deeper than {MAX_DEPTH} levels"
 _HINT = "correct or move the file, then try again"
 
@@ -45,7 +48,7 @@ def parse_json(data: bytes | str, where: str, *, hint: str = _HINT) -> Any:
 
     try:
         value = msgspec.json.decode(data)
-        _refuse_depth(value, where, hint)
+        _refuse_excess(value, where, hint)
         return value
     except RecursionError:
         reason = _TOO_DEEP
@@ -64,7 +67,7 @@ def parse_toml(text: str, where: str, *, hint: str = _HINT) -> dict[str, Any]:
 
     try:
         values = tomllib.loads(text)
-        _refuse_depth(values, where, hint)
+        _refuse_excess(values, where, hint)
         return values
     except RecursionError:
         reason = _TOO_DEEP
@@ -76,9 +79,11 @@ def parse_toml(text: str, where: str, *, hint: str = _HINT) -> dict[str, Any]:
     raise InputError(f"{where}: {reason}", hint=hint)
 
 
-def _refuse_depth(value: object, where: str, hint: str) -> None:
+def _refuse_excess(value: object, where: str, hint: str) -> None:
     level = [value]
     for _ in range(MAX_DEPTH + 1):
+        if any(isinstance(each, int) and each.bit_length() > _MAX_BITS for each in level):
+            raise InputError(f"{where}: a number has more than {_MAX_BITS} bits", hint=hint)
         inner = [each for each in level if isinstance(each, dict | list)]
         level = [item for each in inner for item in (each.values() if isinstance(each, dict) else each)]
         if not level:
@@ -205,10 +210,12 @@ class _ValueBuilder:
             if _MOMENT.match(text):
                 return datetime.fromisoformat(text.upper())
             if _INTEGER.fullmatch(text):
+                if len(text) > _LONGEST_INTEGER:
+                    raise ValueError("an integer has too many digits")
                 return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
         except ValueError as error:
             # A date that the calendar does not have, or a number with too many digits.
-            rule = "bad-date" if text[4] == "-" else "broken-yaml"
+            rule = "bad-date" if text[4:5] == "-" else "broken-yaml"
             raise self._broken(event, str(error).split(";")[0], rule) from None
         return float(text) if _FLOAT.fullmatch(text) else text
 
