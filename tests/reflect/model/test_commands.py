@@ -92,6 +92,11 @@ def test_allowing_says_what_leaves_and_where_to(with_model: Command, server: Rep
     assert asked.code == 2
     for words in (server.url, "openai:gpt-test", "this machine", "what the user typed", "400,000 tokens"):
         assert words in asked.err
+    # Nobody can be asked here: the call was right, so its usage is no help.
+    assert asked.err.endswith(
+        "Error: allowing a model needs confirmation\nhint: --yes allows it without asking\n"
+    )
+    assert "Usage" not in asked.err
     assert "is not allowed yet" in with_model("reflect").err
 
 

@@ -119,7 +119,7 @@ def allow(session: Session, yes: bool) -> Answer:
         if not yes:
             for line in lines:
                 note(line)
-            if not confirm("Allow it?", "it", "--yes allows it without asking"):
+            if not confirm("Allow it?", "allowing a model", "--yes allows it without asking"):
                 return Answer({"allowed": False}, "Nothing is sent.")
         bank.model.allow()
     text = "\n".join((*(lines if yes else ()), "Allowed. archivist model forbid withdraws it."))
