@@ -166,8 +166,7 @@ def test_no_rule_is_made_up_where_a_claim_gives_none(bank: Bank, tmp_path: Path)
         ("cargo test -q alpha", "test result: ok. 4 passed; 0 failed", False),
     ]
     run = reflected_run(bank, tmp_path, calls)
-    for each in bank.lessons.query(Query()):
-        bank.lessons.forget(each.id)
+    assert bank.lessons.query(Query()) == [], "no mined lesson has a rule to keep"
     told = {
         "kind": "remedy",
         "summary": "`cargo test -q --locked alpha` fails if the lock file is old: use `cargo test -q alpha`",
@@ -175,7 +174,8 @@ def test_no_rule_is_made_up_where_a_claim_gives_none(bank: Bank, tmp_path: Path)
         "events": [0, 1],
     }
     report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
-    assert [(each.rule, each.remedies) for each in report.created] in ([("", ("cargo test -q alpha",))], [])
+    (made,) = report.created
+    assert (made.summary, made.rule, made.remedies) == (told["summary"], "", ("cargo test -q alpha",))
 
 
 def test_a_warning_has_no_rule_or_remedy_that_it_does_not_give(bank: Bank, tmp_path: Path) -> None:

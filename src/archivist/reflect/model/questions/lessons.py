@@ -40,7 +40,7 @@ class ProposedLessons:
 
 QUESTION = ModelQuestion(
     "lessons",
-    5,
+    6,
     "What did this run learn the hard way that the next agent on this project should know? At most three "
     "lessons: calls that failed for a reason of the project or its environment, why, and what overcame it; "
     "traps that cost many calls. Each lesson is about a call that says FAILED, and cites its number and that "
