@@ -64,8 +64,6 @@ def test_a_question_whose_record_changes_has_a_new_version(bank: Bank, tmp_path:
     turns = [("user", "Please mend the tests"), FAILED, "The generated file is stale.", *MENDED, commit]
     run = spoken_run(bank, tmp_path, *turns)
     records = prompts(bank, run, NO_LESSONS, NO_ACCOUNT, {"wishes": []})[:2]
-    for question, record in zip((lessons.QUESTION, account.QUESTION), records, strict=True):
-        shown = digest(record)
-        assert SHOWN.get(question.label) == shown, (
-            f"raise the version of {question.label}, then note {shown!r}"
-        )
+    labels = lessons.QUESTION.label, account.QUESTION.label
+    for label, shown in zip(labels, map(digest, records), strict=True):
+        assert SHOWN.get(label) == shown, f"raise the version of {label}, then note {shown!r}"
