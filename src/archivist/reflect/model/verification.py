@@ -62,6 +62,7 @@ from archivist.reflect.model.questions.rewording import RewordedLesson
 from archivist.reflect.model.questions.wishes import FoundWish
 from archivist.reflect.own_words import own_words
 from archivist.reflect.requests import is_about_work
+from archivist.reflect.summary import is_check
 
 _LONGEST_SUMMARY = 400
 _LONGEST_ACCOUNT_LINE = 260
@@ -213,7 +214,9 @@ def verify_lesson(
         raise ClaimError(DropReason.DESTRUCTIVE)
     refined = known.get(claim.refines.strip())
     is_known = refined is not None and refined.signature == case.key and refined.frequency > 1
-    if remedy is None and not is_remedy and not (is_known or is_lasting(case)):
+    # A warning too may say in words what a cited call shows to have helped.
+    is_recovery = _tells_to_act(words) and find_said_recovery(case, material, cited) is not None
+    if remedy is None and not is_remedy and not (is_known or is_recovery or is_lasting(case)):
         raise ClaimError(DropReason.CHANCE)
     if is_remedy:
         _require_proven(advised, cited, shown, case, material)
@@ -315,38 +318,46 @@ def _advises_remedy(
 ) -> bool:
     """Say whether a warning advises what overcame the failure; refuse one that advises what did not help.
 
-    It may advise a check that tells of the failure earlier: a call of it showed the same error, and a cited
-    one worked.
+    It may advise a check that tells of the failure earlier or alone: a cited call of it showed the error.
     """
     remedy = shown.remedy if shown else None
     others = [span for span in advised if not is_of_remedy(span, remedy)]
     mended = [event_text(act.event) for act in overcoming_calls(case, material)[1:] if act.changes]
     near = [material.reading.acts[met.act.at + 1 : met.act.at + 1 + SOON] for met in case.met]
     for span in others:
-        is_check = _shows_failure(span, case, material) and _has_run(span, cited, material)
+        shows_it = _shows_failure(span, cited, case, material)
         # What the agent turned to each time that it failed served instead.
         is_instead = (
             not any(map(is_of_code, case.met))
             and len(near) > 1
             and all(_has_run(span, [act.event for act in acts], material) for acts in near)
         )
-        if not is_check and not is_instead and not is_shown(span, mended):
+        if not shows_it and not is_instead and not is_shown(span, mended):
             raise ClaimError(DropReason.UNHELPFUL)
     # What helped may be said without its command, if anything is shown to have helped.
     is_overcome = shown is not None or case.fleeting or overcoming_calls(case, material)
-    if not advised and _TELLS_TO_ACT.search(CODE.sub("", words)) and not is_overcome:
+    if not advised and _tells_to_act(words) and not is_overcome:
         raise ClaimError(DropReason.UNHELPFUL)
     return any(is_of_remedy(span, remedy) and _is_command(span, material) for span in advised) and not others
 
 
-def _shows_failure(command: str, case: Case, material: Material) -> bool:
-    """Say whether a call of a command showed the error of a failure."""
-    lines, wanted = {met.failure.line for met in case.met}, normal_text(command)
-    return any(
-        any(line in act.event.output for line in lines)
+def _tells_to_act(words: str) -> bool:
+    return _TELLS_TO_ACT.search(CODE.sub("", words)) is not None
+
+
+def _shows_failure(command: str, cited: Sequence[Event], case: Case, material: Material) -> bool:
+    """Say whether a cited check showed the error of a failure, or another call did and a cited one worked."""
+    events, wanted = {event.id for event in cited}, normal_text(command)
+    lines = {met.failure.line for met in case.met}
+    showing = [
+        act
         for act in material.reading.acts
-        if act.has_failed and any(step_text(step.words) == wanted for step in act.steps)
-    )
+        if act.has_failed
+        and any(step_text(step.words) == wanted for step in act.steps)
+        and any(line in act.event.output for line in lines)
+    ]
+    is_cited = any(is_check(act) and act.event.id in events for act in showing)
+    return is_cited or (bool(showing) and _has_run(command, cited, material))
 
 
 def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:
