@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
@@ -54,7 +53,13 @@ from archivist.reflect.model.claimed_failure import (
     proven_remedies,
     step_text,
 )
-from archivist.reflect.model.outcome_words import contradicts_outcomes, says_failure
+from archivist.reflect.model.outcome_words import (
+    claims_success,
+    contradicts_outcomes,
+    counts_both,
+    says_failure,
+    tells_omission,
+)
 from archivist.reflect.model.questions.account import CitedLine, ProposedAccount
 from archivist.reflect.model.questions.joining import JoinedLesson
 from archivist.reflect.model.questions.lessons import ProposedLesson
@@ -99,11 +104,6 @@ _LEAST_WORDS = 3
 _LONG_WORD = 18
 _ID = lazy_pattern(r"#?\d{3,12}")
 _STATUS_WORDS = frozenset(("the", "run", "ended", "as", "was", "is", "status", *EpisodeStatus))
-_SUCCESS = lazy_pattern(
-    r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed|(?:went|is|was|turned) green)\b", re.IGNORECASE
-)
-# A clause that denies what ends it.
-_NEGATED = lazy_pattern(r"(?:\b(?:no|not|none|never|nothing|without)|n't)\b[^.,;:!?]{0,80}\Z", re.IGNORECASE)
 
 
 class DropReason(StrEnum):
@@ -511,11 +511,6 @@ def _is_copied(text: str, cited: Iterable[Event], said: Iterable[Event]) -> bool
     return is_status or bool(is_said) or any(words in normal_text(event.output) for event in cited)
 
 
-def _claims_success(text: str) -> bool:
-    """Say whether a line says that something passed; that nothing did is the opposite."""
-    return any(not _NEGATED.search(text, 0, found.start()) for found in _SUCCESS.finditer(text))
-
-
 def _require_told(
     text: str, numbers: Sequence[int], texts: EventTexts, suspicion: Callable[[str, str], str]
 ) -> list[Event]:
@@ -562,15 +557,16 @@ def verify_account(
         act = calls.get(event.id)
         return not says_failure(event.text) if act is None else has_worked(act) or not act.has_failed
 
-    def shows_trouble(cited: list[Event]) -> bool:
-        return any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
+    def shows_trouble(text: str, cited: list[Event]) -> bool:
+        is_met = any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
+        return is_met or tells_omission(text)
 
     dropped: dict[int, DropReason] = {}
 
     def pick(
         lines: Sequence[CitedLine],
         most: int,
-        holds: Callable[[list[Event]], bool],
+        holds: Callable[[str, list[Event]], bool],
         otherwise: DropReason = DropReason.CONTRADICTED,
     ) -> tuple[str, ...]:
         found: list[str] = []
@@ -580,24 +576,27 @@ def verify_account(
                 cited = _require_told(text, line.events, texts, suspicion)
                 if _is_copied(text, cited, material.reading.said):
                     raise ClaimError(DropReason.COPIED)
-                is_denied = _claims_success(text) and not any(map(is_success, cited))
                 acts = [calls[event.id] for event in cited if event.id in calls]
-                if is_denied or contradicts_outcomes(text, acts):
+                is_shown_success = any(map(is_success, cited)) or counts_both(text, acts)
+                if (claims_success(text) and not is_shown_success) or contradicts_outcomes(text, acts):
                     raise ClaimError(DropReason.CONTRADICTED)
-                if not holds(cited):
+                if not holds(text, cited):
                     raise ClaimError(otherwise)
                 found.append(text)
             except ClaimError as error:
                 dropped[id(line)] = error.reason
         return tuple(dict.fromkeys(found))[:most]
 
-    outcome = pick(claim.outcome, 3, lambda _cited: True)
+    outcome = pick(claim.outcome, 3, lambda _text, _cited: True)
     parts: dict[str, object] = {
-        "worked": pick(claim.worked, _MOST_LINES, lambda cited: any(map(is_success, cited))),
-        "failed": pick(claim.failed, _MOST_LINES, shows_trouble),
+        "worked": pick(claim.worked, _MOST_LINES, lambda _text, cited: any(map(is_success, cited))),
+        "failed": pick(claim.failed, _MOST_LINES, shows_trouble, DropReason.NO_FAILURE),
         # Somebody said what was decided, the user, the agent or a reviewer, or it was done.
         "decisions": pick(
-            claim.decisions, _MOST_LINES, partial(_shows_decision, calls=calls), DropReason.UNDECIDED
+            claim.decisions,
+            _MOST_LINES,
+            lambda _text, cited: _shows_decision(cited, calls),
+            DropReason.UNDECIDED,
         ),
     }
     if not outcome:
