@@ -20,7 +20,9 @@ _FAILED_TIMES = lazy_pattern(
     r"\bfail(?:ed|s)\b[^.;,]{0,40}?\b(?:(twice)|(two|three|four|five|\d{1,2}) times)\b", re.IGNORECASE
 )
 _FAILED_LOCALLY = lazy_pattern(r"\bfail(?:ed|s)\b[^.;,]{0,30}\blocally\b", re.IGNORECASE)
-_SAYS_FAILURE = lazy_pattern(r"\b(?:red|fail(?:s|ed|ing|ures?)?|broken|did not (?:pass|work))\b", re.IGNORECASE)
+_SAYS_FAILURE = lazy_pattern(
+    r"\b(?:red|fail(?:s|ed|ing|ures?)?|broken|did not (?:pass|work))\b", re.IGNORECASE
+)
 _SAYS_SUCCESS = lazy_pattern(
     r"\b(?:green|pass(?:es|ed|ing)?|fixed|works?|worked|succe\w{3,6})\b", re.IGNORECASE
 )
