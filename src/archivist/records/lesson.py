@@ -8,7 +8,17 @@ from archivist.cold_start import lazy_pattern
 from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.record import Record
-from archivist.records.words import CLAIMED, Category, LessonType, Provenance, Scope, Severity, Source, Status
+from archivist.records.words import (
+    CLAIMED,
+    MODEL_ORIGIN,
+    Category,
+    LessonType,
+    Provenance,
+    Scope,
+    Severity,
+    Source,
+    Status,
+)
 
 SHORT_ID = lazy_pattern(r"m-(\d{3}|[1-9]\d{3,11})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
@@ -133,6 +143,12 @@ class Lesson(Record):
         seen = len(self.runs)
         runs = "1 run" if seen == 1 else f"{seen} runs"
         return runs if seen <= self.frequency else f"{runs} ({self.frequency} after ageing)"
+
+    @property
+    def worded_by(self) -> str:
+        """Return the language model that chose its words; empty where none did."""
+        noted = self.extra.get("model") if self.origin == MODEL_ORIGIN else None
+        return str(noted.get("name") or "unnamed") if isinstance(noted, dict) else ""
 
     @property
     def is_waiting(self) -> bool:
