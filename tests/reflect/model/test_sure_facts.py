@@ -44,7 +44,8 @@ def test_what_the_account_does_not_tell_is_added(
 ) -> None:
     run = reflected_run(bank, tmp_path, [("git status", "On branch main", False)])
     reading = read_context(load_context(bank, run))
-    story = replace(RunSummary("Done.", (), (), ()), **{part: (fact,)})
+    lines: dict[str, Any] = {part: (fact,)}
+    story = replace(RunSummary("Done.", (), (), ()), **lines)
     found = add_sure_facts({"outcome": "The shop was mended.", part: (own,)}, story, reading)
     assert found[part] == ((own,) if is_told else (own, fact))
 
