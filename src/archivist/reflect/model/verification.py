@@ -549,17 +549,14 @@ def verify_account(
     """
     calls = {act.event.id: act for act in material.reading.acts}
 
-    def has_failed(event: Event) -> bool:
-        act = calls.get(event.id)
-        return act is not None and (act.has_failed or not has_worked(act))
-
     def is_success(event: Event) -> bool:
         act = calls.get(event.id)
         return not says_failure(event.text) if act is None else has_worked(act) or not act.has_failed
 
     def shows_trouble(text: str, cited: list[Event]) -> bool:
-        is_met = any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
-        return is_met or tells_omission(text)
+        acts = [calls[event.id] for event in cited if event.id in calls]
+        is_said = any(event.kind not in CALL_KINDS for event in cited)
+        return is_said or any(act.has_failed or not has_worked(act) for act in acts) or tells_omission(text)
 
     dropped: dict[int, DropReason] = {}
 
