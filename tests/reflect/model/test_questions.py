@@ -28,7 +28,7 @@ ASKED = {
     "account-3": "7c76c18c40b7",
     "insights-2": "e95033d19517",
     "joining-1": "faaae436e138",
-    "lessons-6": "a431c6a2c2df",
+    "lessons-6": "bfb293add263",
     "rewording-1": "dacb3c621aac",
     "wishes-1": "31b5c1fe2ae6",
 }
