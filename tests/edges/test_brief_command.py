@@ -243,7 +243,7 @@ def test_a_line_of_the_brief_is_forgotten_by_the_command_that_it_names(
     assert "test `pnpm test:ci`" in bank_cli("brief").out
 
 
-def test_every_list_counts_the_runs_that_met_a_lesson(
+def test_a_list_shows_the_count_that_fades_and_show_says_both_counts(
     bank_cli: Command, project: Path, tmp_path: Path
 ) -> None:
     for number in range(3):

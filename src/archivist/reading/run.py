@@ -497,14 +497,16 @@ def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
 
 def call_text(act: ToolCall) -> str:
     """Return what a call runs, without pauses around it and without filters on its output."""
-    return "; ".join(
+    text = ""
+    for step in act.steps:
+        is_kept = not step.is_filter and not _is_pause(step)
+        if not is_kept or (step.program == "cd" and "".join(step.arguments[:1]).startswith(("/", "~"))):
+            continue
+        # What runs at the same time is another call than what runs one after the other.
+        text += (" & " if step.operator == "&" else "; ") if text else ""
         # Quotes only matter where they hold several words together.
-        " ".join(f"'{word.value}'" if " " in word.value else word.value for word in step.words)
-        for step in act.steps
-        if not step.is_filter
-        and not _is_pause(step)
-        and not (step.program == "cd" and "".join(step.arguments[:1]).startswith(("/", "~")))
-    )
+        text += " ".join(f"'{word.value}'" if " " in word.value else word.value for word in step.words)
+    return text
 
 
 def _is_pause(step: Step) -> bool:

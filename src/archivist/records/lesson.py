@@ -10,6 +10,7 @@ from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.record import Record
 from archivist.records.words import (
     CLAIMED,
+    MODEL_ORIGIN,
     RETIRED,
     Category,
     LessonType,
@@ -148,6 +149,12 @@ class Lesson(Record):
     def is_found_useless(self) -> bool:
         """Say whether its verdicts retired it from briefs, and no person did."""
         return self.status is Status.ARCHIVED and bool(self.extra.get(RETIRED))
+
+    @property
+    def worded_by(self) -> str:
+        """Return the language model that chose its words; empty where none did."""
+        noted = self.extra.get("model") if self.origin == MODEL_ORIGIN else None
+        return str(noted.get("name") or "unnamed") if isinstance(noted, dict) else ""
 
     @property
     def is_waiting(self) -> bool:

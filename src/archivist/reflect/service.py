@@ -204,9 +204,7 @@ def reflect(
     """
     # To learn from findings, and to list what waits, must not cost the 50 ms that the miners take to import.
     from archivist.lessons import gate
-    from archivist.lessons.risky_text import suspicion
     from archivist.reflect.miners import mine_candidates
-    from archivist.reflect.summary import Background, summarise_run
 
     looked = bank.now()
     run = clean_name(run)
@@ -221,8 +219,7 @@ def reflect(
         {event.id for event in seen.events},
         least_importance=seen.config.reflect.min_importance_to_persist,
     )
-    background = Background(seen.lessons, seen.progress, seen.usage, seen.usual_tokens, suspicion)
-    story = summarise_run(seen.episode, seen.events, reading, background)
+    story = tell_run(seen, reading)
     found = bank.reflections.extract(seen.episode.id, domain=domain)
     with bank.transaction():
         created, updated = _persist(bank, seen, candidates, story, digest, reading, looked)
@@ -235,6 +232,15 @@ def reflect(
     result = Reflection(run, why, story, met, (*found.created, *created), (*found.updated, *updated))
     _announce_result(bank, result, seen.episode)
     return result
+
+
+def tell_run(seen: ReflectionContext, reading: RunReading) -> RunSummary:
+    """Return the account of a run, with what is known of its project besides."""
+    from archivist.lessons.risky_text import suspicion
+    from archivist.reflect.summary import Background, summarise_run
+
+    background = Background(seen.lessons, seen.progress, seen.usage, seen.usual_tokens, suspicion)
+    return summarise_run(seen.episode, seen.events, reading, background)
 
 
 def read_context(seen: ReflectionContext) -> RunReading:

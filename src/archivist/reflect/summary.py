@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,8 +83,6 @@ _INNER_END = lazy_pattern(r"(?<![.!?])[.!?]++\s++(?=[A-Z`\"“'(\[\d])")
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
 _OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
 _ITEM = lazy_pattern(r"\s*(?:[-*]|\d{1,2}[.)])\s+(?!\[[xX]\])(.+)")
-# What a fact is known by: a pull request, a quotation, a check.
-_FACT_NAME = lazy_pattern(r"(#\d{1,9})|“([^“”]{1,300})”|`([^`]{1,300})`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +159,7 @@ def summarise_run(
     checks = _read_checks(reading.acts)
     has_exit = any(event.kind is EventKind.FINISH and event.text for event in events)
     is_ended = has_exit or (bool(turns) and turns[-1].is_answered)
-    handed_in = list(_deliveries(reading.acts))
+    handed_in = list(list_deliveries(reading.acts))
     reviews = list(_review_outcome(events))
     turned = list(_turning_points(reading, checks))
     unsolved = [*_unsolved_failures(reading, checks), *_passing_failures(reading)]
@@ -169,7 +167,7 @@ def summarise_run(
     is_good, has_failed = (episode.status is word for word in (EpisodeStatus.SUCCESS, EpisodeStatus.FAILED))
     causes = [] if has_failed else turned[:1]
     causes += [] if is_good else [*_stated_reasons(events), *unsolved]
-    came_of_it = reviews or [_result(episode, turns, reading, handed_in, causes), _verification(checks)]
+    came_of_it = reviews or [_result(episode, turns, reading, handed_in, causes), describe_end(reading.acts)]
     outcome = [_opening(episode, turns), *came_of_it]
     worked = [*_fixes(events), *turned, *handed_in, *_earlier_reports(turns)]
     if not worked and not any(turn.report for turn in turns):
@@ -200,40 +198,6 @@ def summarise_run(
     return RunSummary(
         " ".join((first, *others)), pick(worked), pick(failed), pick(decisions), pick(still_open)
     )
-
-
-def add_sure_facts(
-    account: Mapping[str, object],
-    events: Sequence[Event],
-    reading: RunReading,
-    suspicion: Callable[[str, str], str],
-) -> dict[str, object]:
-    """Return an account with what the run shows for sure and the account does not tell.
-
-    That is what was committed and proposed, what the user answered, and which checks passed at the end.
-    """
-    found = {part: (lines,) if isinstance(lines, str) else lines for part, lines in account.items()}
-    told = " ".join(str(line) for lines in found.values() if isinstance(lines, tuple) for line in lines)
-    facts = {
-        "outcome": [_verification(_read_checks(reading.acts))],
-        "worked": [*_deliveries(reading.acts)],
-        "decisions": [*_answers(events)],
-    }
-    for part, lines in facts.items():
-        own = found.get(part)
-        more = [clip_words(line, _LONGEST_LINE) for line in lines if line and not _tells(told, line)]
-        # Where an account has no such part, the mined one stands, and holds them.
-        if isinstance(own, tuple):
-            found[part] = (*own, *[line for line in more if not suspicion(line, "")][:_SHOWN])
-    outcome = found.get("outcome")
-    return found | ({"outcome": " ".join(outcome)} if isinstance(outcome, tuple) else {})
-
-
-def _tells(text: str, fact: str) -> bool:
-    """Say whether a text tells a fact: by the number of a pull request, else by all that the fact names."""
-    names = [next(filter(None, each)) for each in _FACT_NAME.findall(fact)]
-    numbers = [name for name in names if name.startswith("#")]
-    return all(name.casefold() in text.casefold() for name in numbers or names)
 
 
 def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
@@ -401,8 +365,9 @@ def _check_name(step: Step) -> str:
     return f"{step.program} {task_name(step)}".strip() if is_bare else name
 
 
-def _verification(checks: dict[str, _Check]) -> str:
-    """Say which checks passed at the end, and which did not."""
+def describe_end(calls: Sequence[ToolCall]) -> str:
+    """Say which checks passed at the end of a run, and which did not."""
+    checks = _read_checks(calls)
     bad = [code(name) for name, check in checks.items() if check.last and check.last.has_failed]
     good = [code(name) for name, check in checks.items() if check.last and not check.last.has_failed]
     parts = [f"{format_list(good[-4:])} passed"] if good else []
@@ -478,8 +443,8 @@ def _changed_files(calls: Sequence[ToolCall]) -> list[str]:
     return [f"changed {_name_files(files, _SHOWN)}"] if files else []
 
 
-def _deliveries(calls: Sequence[ToolCall]) -> Iterator[str]:
-    """Yield the commits and pull requests that a run made."""
+def list_deliveries(calls: Sequence[ToolCall]) -> Iterator[str]:
+    """Yield the pull requests and commits that a run made, as lines of its account."""
     subjects: list[str] = []
     for call in calls:
         text, output = call.event.text, call.event.output

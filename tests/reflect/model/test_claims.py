@@ -166,8 +166,7 @@ def test_no_rule_is_made_up_where_a_claim_gives_none(bank: Bank, tmp_path: Path)
         ("cargo test -q alpha", "test result: ok. 4 passed; 0 failed", False),
     ]
     run = reflected_run(bank, tmp_path, calls)
-    for each in bank.lessons.query(Query()):
-        bank.lessons.forget(each.id)
+    assert bank.lessons.query(Query()) == [], "no mined lesson has a rule to keep"
     told = {
         "kind": "remedy",
         "summary": "`cargo test -q --locked alpha` fails if the lock file is old: use `cargo test -q alpha`",
@@ -175,7 +174,8 @@ def test_no_rule_is_made_up_where_a_claim_gives_none(bank: Bank, tmp_path: Path)
         "events": [0, 1],
     }
     report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
-    assert [(each.rule, each.remedies) for each in report.created] in ([("", ("cargo test -q alpha",))], [])
+    (made,) = report.created
+    assert (made.summary, made.rule, made.remedies) == (told["summary"], "", ("cargo test -q alpha",))
 
 
 def test_a_warning_has_no_rule_or_remedy_that_it_does_not_give(bank: Bank, tmp_path: Path) -> None:
@@ -189,7 +189,19 @@ def test_a_warning_has_no_rule_or_remedy_that_it_does_not_give(bank: Bank, tmp_p
     assert (new.summary, new.rule, new.remedies) == (words, "", ())
 
 
-def test_a_warning_may_advise_a_check_that_a_cited_call_ran(bank: Bank, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([0, 1], ""),
+        ([0, 1, 3], ""),
+        ([1, 3], ""),
+        ([1, 2], "names something that its events do not show"),
+    ],
+    ids=["it failed alike", "it worked later too", "it worked", "uncited"],
+)
+def test_a_warning_may_advise_a_check_that_a_cited_call_shows_to_tell_of_the_failure(
+    bank: Bank, tmp_path: Path, events: list[int], reason: str
+) -> None:
     error = "Exit code 2\nsrc/panel.ts(44,6): error TS2345: string is not assignable"
     calls = [
         ("pnpm check-types", error, True),
@@ -202,13 +214,35 @@ def test_a_warning_may_advise_a_check_that_a_cited_call_ran(bank: Bank, tmp_path
         "kind": "warning",
         "summary": "`pnpm test` stops at a type error (`error TS2345`): `pnpm check-types` shows it alone.",
         "rule": "IF you changed types THEN run `pnpm check-types` before `pnpm test`",
-        "events": [0, 1, 3],
+        "events": events,
     }
-    uncited = {**told, "summary": f"{told['summary']} So it is.", "events": [0, 1, 2]}
-    report, _ = read(bank, run, {"lessons": [told, uncited]}, NO_ACCOUNT)
-    assert [each.reason for each in report.claims] == ["", "advises what is not shown to have helped"]
-    (new,) = [each for each in report.created if each.summary == told["summary"]]
-    assert (new.rule, new.remedies) == (told["rule"], ())
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert [each.reason for each in report.claims] == [reason]
+    assert [(each.rule, each.remedies) for each in report.created] == ([] if reason else [(told["rule"], ())])
+
+
+@pytest.mark.parametrize(
+    ("advised", "output"),
+    [
+        ("pnpm check-types", "src/other.ts(3,1): error TS9999: not a module"),
+        ("pnpm dlx unbox", "src/panel.ts(44,6): error TS2345: string is not assignable"),
+    ],
+    ids=["another error", "no check"],
+)
+def test_a_call_that_only_failed_too_is_no_advice(
+    bank: Bank, tmp_path: Path, advised: str, output: str
+) -> None:
+    error = "Exit code 2\nsrc/panel.ts(44,6): error TS2345: string is not assignable"
+    calls = [
+        ("pnpm test", error, True),
+        ("pnpm test", error, True),
+        (advised, f"Exit code 2\n{output}", True),
+    ]
+    run = reflected_run(bank, tmp_path, calls)
+    words = f"`pnpm test` stops at a type error (`error TS2345`): run `{advised}`"
+    told = {"kind": "warning", "summary": words, "events": [0, 1, 2]}
+    report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
+    assert dict(report.drop_reasons) == {"advises what is not shown to have helped": 1}
 
 
 def test_words_that_are_quarantined_take_no_place_before_a_person_approves_them(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,11 @@ def test_allowing_says_what_leaves_and_where_to(with_model: Command, server: Rep
     assert asked.code == 2
     for words in (server.url, "openai:gpt-test", "this machine", "what the user typed", "400,000 tokens"):
         assert words in asked.err
+    # Nobody can be asked here: the call was right, so its usage is no help.
+    assert asked.err.endswith(
+        "Error: allowing a model needs confirmation\nhint: --yes allows it without asking\n"
+    )
+    assert "Usage" not in asked.err
     assert "is not allowed yet" in with_model("reflect").err
 
 
@@ -127,6 +133,7 @@ def test_an_estimate_sends_nothing(with_model: Command, server: ReplayServer) ->
     assert "is not allowed yet" in view["problem"]
     shown = with_model("reflect", "--estimate", "--run", "s-1")
     assert "of today's budget are left" in shown.err
+    assert re.search(r"all +2 +\d,\d{3} ", shown.out)
     assert server.requests == []
 
 
@@ -146,6 +153,15 @@ def test_a_server_that_fails_leaves_what_was_mined(with_model: Command, server: 
     # Its turn comes again.
     server.replies[:] = [FOUND, ACCOUNT]
     assert json.loads(_reflect(with_model, "--run", "s-1").out)["model"]["admitted"] == 2
+
+
+def test_a_server_that_is_gone_was_not_asked(with_model: Command) -> None:
+    with_model("config", "set", "--global", "model.url", "http://127.0.0.1:9/v1")
+    with_model("model", "allow", "--yes")
+    ran = with_model("--set", "model.attempts=1", "reflect")
+    assert ran.code == 0
+    assert "the model was not asked: no connection to http://127.0.0.1:9/v1: start its server" in ran.err
+    assert "1 run to be read by the model" in ran.out + ran.err
 
 
 def test_a_model_can_be_tried(with_model: Command, server: ReplayServer) -> None:
@@ -231,7 +247,9 @@ def test_a_lesson_says_that_a_model_worded_it(with_model: Command) -> None:
     with_model("model", "allow", "--yes")
     with_model("reflect")
     assert "the language model openai:gpt-test" in with_model("lessons", "show", "m-002").out
-    assert "language model" not in with_model("lessons", "show", "m-001").out
+    mined = with_model("lessons", "show", "m-001").out
+    assert "language model" not in mined
+    assert re.search(r"superseded by +m-002\n", mined)
 
 
 def test_a_lesson_with_a_rule_alone_is_not_counted_as_one_with_a_remedy(

@@ -28,6 +28,38 @@ TURNS: list[Turn] = [
 ]
 
 
+# 1 stops before the tests, 2 finds none, 3 counts both, 5 passes, 6 only builds.
+FILTERED: list[Turn] = [
+    ("user", "Please mend the total of the shop"),
+    ("pnpm lint && pnpm test", "Exit code 1\n$ eslint src\nsrc/a.ts 3:1 error no-unused-vars", True),
+    ("pnpm test --grep none", "0 passing (2ms)", False),
+    ("pnpm test", "Exit code 1\n1328 passing\n1 failing\nAssertionError: 3 != 4", True),
+    ("sed -i 's/a/b/' src/a.ts", "", False),
+    ("pnpm test", "1329 passing (2s)", False),
+    ("pnpm compile", "> tsc", False),
+]
+NO_FAILURE = "cites no failure that the run met"
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "events", "reason"),
+    [
+        ("failed", "`pnpm test --grep none` matched nothing, so it did not run the 1329 tests", [2, 5], ""),
+        ("failed", "`pnpm compile` builds only, so it did not run the 1329 tests", [5, 6], ""),
+        ("failed", "`pnpm lint && pnpm test` stopped, so it did not run the 1329 tests", [1, 5], ""),
+        ("failed", "`pnpm test --grep none` failed, so it did not run the 1329 tests", [2, 5], OPPOSITE),
+        ("failed", "The build did not work", [6], NO_FAILURE),
+        ("failed", "The code was built by `pnpm compile`", [6], NO_FAILURE),
+        ("failed", "1328 tests passed and one failed", [3], ""),
+        ("failed", "The linter passed and the tests failed", [1], OPPOSITE),
+    ],
+)
+def test_what_a_line_concludes_of_what_was_not_done_needs_no_failure(
+    bank: Bank, tmp_path: Path, part: str, text: str, events: list[int], reason: str
+) -> None:
+    assert judge(bank, tmp_path, FILTERED, part, text, events) == reason
+
+
 @pytest.mark.parametrize(
     ("part", "text", "events", "reason"),
     [
@@ -51,14 +83,19 @@ TURNS: list[Turn] = [
 def test_a_line_that_its_events_contradict_is_dropped_for_its_true_reason(
     bank: Bank, tmp_path: Path, part: str, text: str, events: list[int], reason: str
 ) -> None:
-    run = spoken_run(bank, tmp_path, *TURNS)
+    assert judge(bank, tmp_path, TURNS, part, text, events) == reason
+
+
+def judge(bank: Bank, folder: Path, turns: list[Turn], part: str, text: str, events: list[int]) -> str:
+    """Return why a line of an account of a run is dropped."""
+    run = spoken_run(bank, folder, *turns)
     outcome = {"text": "The total of the shop was mended", "events": [0, 4]}
     told: dict[str, Any] = {"outcome": [outcome]}
     told[part] = [*told.get(part, []), {"text": text, "events": events}]
     model = NO_LESSONS if reads_lessons(bank, run) else None
     report, _ = read(bank, run, *filter(None, (model, told, {"wishes": []})))
     lines = {claim.text: claim.reason for claim in report.claims if claim.question == "account"}
-    assert lines[text] == reason
+    return lines[text]
 
 
 def reads_lessons(bank: Bank, run: str) -> bool:

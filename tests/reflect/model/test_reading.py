@@ -17,6 +17,7 @@ from archivist.errors import ModelError
 from archivist.recall.query import Query
 from archivist.records import Event, LessonType, Provenance, Status
 from archivist.reflect.model.conversation_service import ModelReport
+from archivist.reflect.model.questions import lessons
 from archivist.reflect.service import notes_of
 from archivist.store.filters import equals
 from archivist.testing import ScriptedModel, ScriptedToolCall
@@ -52,7 +53,7 @@ def test_a_claim_that_its_events_show_supersedes_the_mined_lesson_and_both_are_k
     )
     assert (refined.origin, refined.extra["model"]) == (
         "model",
-        {"name": "scripted", "question": "lessons", "version": 5},
+        {"name": "scripted", "question": "lessons", "version": lessons.QUESTION.version},
     )
     old = bank.lessons.get(mined.id)
     assert (old.status, old.superseded_by, old.summary) == (Status.SUPERSEDED, refined.id, mined.summary)

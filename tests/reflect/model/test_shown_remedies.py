@@ -324,3 +324,46 @@ def test_one_failure_of_the_machine_is_no_chance(bank: Bank, tmp_path: Path) -> 
     told = warning("`cargo build` fails on a machine without `loom-ld`", 0)
     report, _ = read(bank, run, {"lessons": [told]}, NO_ACCOUNT)
     assert not report.drop_reasons
+
+
+_LOCKED = "Exit code 2\nerror: database test.db is locked"
+_API, _WEB = ("make test-api", "4 passed", False), ("make test-web", "3 passed", False)
+
+
+@pytest.mark.parametrize(
+    ("failed", "serial", "is_kept"),
+    [
+        ("make test-api & make test-web & wait", [_API, _WEB], True),
+        (
+            "make test-api & make test-web; wait",
+            [("make test-api && make test-web", "3 passed", False)],
+            True,
+        ),
+        ("make -j2 test-api test-web", [("make test-api; make test-web", "3 passed", False)], True),
+        ("make test-api & make test-web & wait", [_WEB], False),
+    ],
+    ids=["two calls", "a line", "an option", "one of the two"],
+)
+@pytest.mark.parametrize("kind", ["remedy", "warning"])
+def test_what_failed_at_once_and_worked_one_after_the_other_may_be_told_in_words(
+    bank: Bank, tmp_path: Path, kind: str, failed: str, serial: list[tuple[str, str, bool]], is_kept: bool
+) -> None:
+    run = reflected_run(bank, tmp_path, [(failed, _LOCKED, True), *serial])
+    words = "`test-api` and `test-web` at once fail with `test.db is locked`: run them one after the other"
+    told = {"kind": kind, "summary": words, "events": [0, len(serial)]}
+    # What cannot teach is not asked about.
+    report, _ = read(bank, run, *([{"lessons": [told]}] if is_kept else []), NO_ACCOUNT)
+    assert not report.drop_reasons
+    assert [each.summary for each in report.created] == ([words] if is_kept else [])
+
+
+def test_what_ran_at_once_is_not_told_as_the_same_call_as_what_ran_in_turn(
+    bank: Bank, tmp_path: Path
+) -> None:
+    """It does not pass and fail with nothing changed."""
+    calls = [
+        ("make test-api & make test-web & wait", _LOCKED, True),
+        ("make test-api; make test-web", "3 passed", False),
+    ]
+    reflected_run(bank, tmp_path, calls)
+    assert bank.lessons.query(Query()) == []

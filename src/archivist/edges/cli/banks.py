@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ from archivist.edges.cli.output import (
     list_records,
     note,
     print_answer,
+    require_terminal,
     say,
     wrap_text,
 )
@@ -478,8 +478,7 @@ def erase(
         targets = bank.erasure.find_erasure_targets(bare, matching=text)
         if not yes:
             # Nobody can answer a question there, erasing cannot be undone, and what matches may be a secret.
-            if not sys.stdin.isatty():
-                raise click.UsageError("erasing needs confirmation\nhint: --yes erases without asking")
+            require_terminal("erasing", "--yes erases without asking")
             for target in targets[:_LISTED_TARGETS]:
                 verb = "remove" if target.is_whole else "change"
                 note(f"{verb}  {target.kind:<8}{target.name}  {target.words}")

@@ -31,7 +31,6 @@ from archivist.errors import NotFoundError, StateError
 from archivist.lessons.quarantine import quarantine_reason
 from archivist.records.run_words import Effect
 from archivist.records.words import (
-    MODEL_ORIGIN,
     ActorKind,
     Category,
     LessonType,
@@ -187,6 +186,7 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
         }
         calls = bank.lessons.cited_calls(lesson)
+        successors = bank.lessons.get_many([lesson.superseded_by] if lesson.superseded_by else [])
     # Its words first, the calls that show it, then what is known of it.
     words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
     words += [f"  {line}" for line in _replacing_notes([view])]
@@ -198,12 +198,11 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     lists |= {f"{seen_in} {key}": values for key, values in evidence if key == "events"}
     labels = {effect.value: effect.label for effect in Effect}
     # Counts of nothing say nothing; the rest of the record is for programs.
-    shown = {**view, "met_in": lesson.met_in}
+    superseded_by = ", ".join(f"{global_mark_of(name)}{each.short_id}" for each in successors)
+    shown = {**view, "met_in": lesson.met_in, "superseded_by": superseded_by}
     fields = [(labels.get(key, key), shown.get(key) or "") for key in _LESSON_FIELDS]
-    if lesson.origin == MODEL_ORIGIN:
-        by_model = lesson.extra.get("model")
-        name = by_model.get("name", "") if isinstance(by_model, dict) else ""
-        fields.append(("worded by", f"the language model {name}".strip()))
+    if lesson.worded_by:
+        fields.append(("worded by", f"the language model {lesson.worded_by}"))
     if view["waits_for"] or view["quarantined_for"]:
         fields.append(("version", view["version"]))
     for key, values in lists.items():

@@ -50,7 +50,8 @@ def describe_report(found: View) -> list[str]:
         lines += [
             f"run {run} was read in part: it is asked the rest next time" for run in found["unfinished"]
         ]
-        how = "asked no further" if found["requests"] else "not asked"
+        # What was sent to nobody who answers was not asked.
+        how = "asked no further" if found["input_tokens"] else "not asked"
         lines.append(f"the model was {how}: {found['problem']}; what was mined is complete")
     return lines
 
@@ -119,7 +120,7 @@ def allow(session: Session, yes: bool) -> Answer:
         if not yes:
             for line in lines:
                 note(line)
-            if not confirm("Allow it?", "it", "--yes allows it without asking"):
+            if not confirm("Allow it?", "allowing a model", "--yes allows it without asking"):
                 return Answer({"allowed": False}, "Nothing is sent.")
         bank.model.allow()
     text = "\n".join((*(lines if yes else ()), "Allowed. archivist model forbid withdraws it."))
@@ -177,10 +178,15 @@ def estimate_answer(bank: Bank, runs: list[str]) -> Answer:
     }
     if not rules.name:
         return Answer(view, notes=[problem])
-    rows = [(run, spent.requests, spent.tokens, f"${spent.usd:.4f}") for run, spent in found.items()]
-    rows.append(("all", total.requests, total.tokens, f"${total.usd:.4f}"))
+    rows = [
+        (run, spent.requests, f"{spent.tokens:,}", f"${spent.usd:.4f}")
+        for run, spent in (*found.items(), ("all", total))
+    ]
     tokens, usd = max(0, rules.day_tokens - today.tokens), max(0.0, rules.day_usd - today.usd)
-    notes = [f"at most, without calls of tools; {tokens:,} tokens and ${usd:.4f} of today's budget are left"]
+    notes = [
+        "each is the most that it costs if the model calls no tools to look things up",
+        f"{tokens:,} tokens and ${usd:.4f} of today's budget are left",
+    ]
     if found and not is_within:
         notes.append("the budget ends before all runs are read; what is mined does not depend on it")
     notes += [problem] if problem else []

@@ -168,10 +168,21 @@ def note(text: object) -> None:
         close_quietly(sys.stderr)
 
 
+class UnconfirmedError(click.ClickException):
+    """Nobody can be asked: the call is well formed, so its usage is no help."""
+
+    exit_code = click.UsageError.exit_code
+
+
+def require_terminal(what: str, hint: str) -> None:
+    """Where nobody can answer a question, end with how to agree without being asked."""
+    if not sys.stdin.isatty():
+        raise UnconfirmedError(f"{what} needs confirmation\nhint: {hint}")
+
+
 def confirm(question: str, what: str, hint: str) -> bool:
     """Ask a person; where nobody can answer, say how to agree without being asked."""
-    if not sys.stdin.isatty():
-        raise click.UsageError(f"{what} needs confirmation\nhint: {hint}")
+    require_terminal(what, hint)
     return ask(question, "y/N", default="n") == "y"
 
 

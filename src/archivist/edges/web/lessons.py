@@ -116,6 +116,7 @@ def show_lesson(visit: Visit) -> PageView:
             "stale": bank.liveness.find_stale([lesson]).get(lesson.id, ""),
             "verdicts": verdicts,
             "history": history[::-1][:_HISTORY],
+            "worded_by": lesson.worded_by,
             "superseded_by": lesson_views(bank, by)[0] if by else None,
             "may_change": visit.may("lessons", "write") and may_change(bank.actor, lesson),
             "is_retired": lesson.status.is_retired,

@@ -51,6 +51,8 @@ _MISSING_TOOL = lazy_pattern(
     r"|\bpkg-config\b"
     r"|\b(?:could not|cannot|unable to) find (?:the )?(?:system )?(?:library|compiler|program|executable)\b"
 )
+_AT_ONCE = " & "
+_OPERATOR = lazy_pattern(r" ?(?:;|&&?|\|\|)(?: |\Z)")
 # What an agent turned to after a failure follows within so many calls.
 SOON = 2
 # A longer command may be claimed by its beginning.
@@ -201,10 +203,13 @@ def overcoming_calls(case: Case, material: Material) -> tuple[ToolCall, ...]:
     cured = {met.act.event.id: met.cure.acts for other in material.cases for met in other.met if met.cure}
     for met in case.met:
         failed = met.act
+        # What ran at the same time is overcome when all of it has run.
+        missing = _steps_of(failed) if _AT_ONCE in call_text(failed) else set()
         steps: list[ToolCall] = []
         for act in material.reading.acts[failed.at + 1 : failed.at + 1 + HORIZON]:
             is_changed = act.event.text != failed.event.text
-            if is_help(act.event.text) or not _has_same_aim(failed, act):
+            missing -= _steps_of(act) if has_worked(act) else set()
+            if missing or is_help(act.event.text) or not _has_same_aim(failed, act):
                 pass
             elif (steps or is_changed) and has_worked(act):
                 mended = mending_edits(failed, calls_between(failed, material, act.event.seq))
@@ -405,9 +410,14 @@ def _is_again(failed: ToolCall, act: ToolCall) -> bool:
 
 
 def _is_other_wording(command: str, failed: ToolCall) -> bool:
-    """Say whether a command is a failed call with words left out or added."""
-    words, others = set(command.split()), set(normal_text(call_text(failed)).split())
-    return bool(words and others) and (words < others or others < words)
+    """Say whether a command is a failed call with words left out or added, or runs its steps otherwise."""
+    called = normal_text(call_text(failed))
+    words, others = ({*_OPERATOR.sub(" ", text).split()} for text in (command, called))
+    return bool(words and others) and command != called and (words <= others or others <= words)
+
+
+def _steps_of(act: ToolCall) -> set[str]:
+    return {*_OPERATOR.split(call_text(act))}
 
 
 def is_of_remedy(span: str, remedy: Remedy | None) -> bool:

@@ -20,10 +20,20 @@ _FAILED_TIMES = lazy_pattern(
     r"\bfail(?:ed|s)\b[^.;,]{0,40}?\b(?:(twice)|(two|three|four|five|\d{1,2}) times)\b", re.IGNORECASE
 )
 _FAILED_LOCALLY = lazy_pattern(r"\bfail(?:ed|s)\b[^.;,]{0,30}\blocally\b", re.IGNORECASE)
-_SAYS_FAILURE = lazy_pattern(r"\b(?:red|fail(?:s|ed|ing|ures?)?|broken|did not pass)\b", re.IGNORECASE)
+_SAYS_FAILURE = lazy_pattern(
+    r"\b(?:red|fail(?:s|ed|ing|ures?)?|broken|did not (?:pass|work))\b", re.IGNORECASE
+)
 _SAYS_SUCCESS = lazy_pattern(
     r"\b(?:green|pass(?:es|ed|ing)?|fixed|works?|worked|succe\w{3,6})\b", re.IGNORECASE
 )
+_SUCCESS = lazy_pattern(
+    r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed|(?:went|is|was|turned) green)\b", re.IGNORECASE
+)
+_NO = r"(?:\b(?:no|not|none|never|nothing|without)|n't)\b"
+_NEGATION = lazy_pattern(_NO, re.IGNORECASE)
+# A clause that denies what ends it.
+_NEGATED = lazy_pattern(rf"{_NO}[^.,;:!?]{{0,80}}\Z", re.IGNORECASE)
+_SOME_PASSED = lazy_pattern(r"\b[1-9]\d{0,8} (?:\w{1,12} )?pass(?:ed|ing)\b")
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5}
 
 
@@ -58,3 +68,21 @@ def contradicts_outcomes(text: str, cited: Sequence[ToolCall]) -> bool:
 def says_failure(text: str) -> bool:
     """Say whether a message tells of a failure and of no success."""
     return bool(_SAYS_FAILURE.search(text)) and not _SAYS_SUCCESS.search(text)
+
+
+def claims_success(text: str) -> bool:
+    """Say whether a line says that something passed; that nothing did is the opposite."""
+    return any(not _NEGATED.search(text, 0, found.start()) for found in _SUCCESS.finditer(text))
+
+
+def counts_both(text: str, cited: Sequence[ToolCall]) -> bool:
+    """Say whether a line tells of failure and success, and a call that failed counts what passed in it."""
+    return _SAYS_FAILURE.search(text) is not None and any(
+        act.has_failed and _SOME_PASSED.search(act.event.output) for act in cited
+    )
+
+
+def tells_omission(text: str) -> bool:
+    """Say whether a line only tells what was not done or found, and not that something failed."""
+    is_failure = _SAYS_FAILURE.search(text) or (_SUCCESS.search(text) and not claims_success(text))
+    return _NEGATION.search(text) is not None and not is_failure

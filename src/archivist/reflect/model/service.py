@@ -63,9 +63,16 @@ from archivist.reflect.model.questions import (
     wishes,
 )
 from archivist.reflect.model.record import RunRecord, describe_entries, describe_messages, describe_run
+from archivist.reflect.model.sure_facts import add_sure_facts
 from archivist.reflect.model.verification import EventTexts
-from archivist.reflect.service import history_of, load_context, make_sighting, notes_of, read_context
-from archivist.reflect.summary import add_sure_facts
+from archivist.reflect.service import (
+    history_of,
+    load_context,
+    make_sighting,
+    notes_of,
+    read_context,
+    tell_run,
+)
 from archivist.service import BankService
 from archivist.store.filters import Condition, at_least, at_most, contains_item, equals
 from archivist.stream.obstacles import read_reports
@@ -280,7 +287,7 @@ class LanguageModel(BankService):
                 elif question is account.QUESTION:
                     told = _ask_account(talk, material, record)
                     talk.report.account = (
-                        add_sure_facts(told, seen.events, reading, suspicion) if told else {}
+                        add_sure_facts(told, tell_run(seen, reading), reading) if told else {}
                     )
                 else:
                     candidates += _ask_wishes(talk, material, record, self._messages(material))

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
@@ -54,7 +53,13 @@ from archivist.reflect.model.claimed_failure import (
     proven_remedies,
     step_text,
 )
-from archivist.reflect.model.outcome_words import contradicts_outcomes, says_failure
+from archivist.reflect.model.outcome_words import (
+    claims_success,
+    contradicts_outcomes,
+    counts_both,
+    says_failure,
+    tells_omission,
+)
 from archivist.reflect.model.questions.account import CitedLine, ProposedAccount
 from archivist.reflect.model.questions.joining import JoinedLesson
 from archivist.reflect.model.questions.lessons import ProposedLesson
@@ -62,6 +67,7 @@ from archivist.reflect.model.questions.rewording import RewordedLesson
 from archivist.reflect.model.questions.wishes import FoundWish
 from archivist.reflect.own_words import own_words
 from archivist.reflect.requests import is_about_work
+from archivist.reflect.summary import is_check
 
 _LONGEST_SUMMARY = 400
 _LONGEST_ACCOUNT_LINE = 260
@@ -98,11 +104,6 @@ _LEAST_WORDS = 3
 _LONG_WORD = 18
 _ID = lazy_pattern(r"#?\d{3,12}")
 _STATUS_WORDS = frozenset(("the", "run", "ended", "as", "was", "is", "status", *EpisodeStatus))
-_SUCCESS = lazy_pattern(
-    r"\b(?:pass(?:es|ed)?|succeed(?:s|ed)?|work(?:s|ed)|fixed|(?:went|is|was|turned) green)\b", re.IGNORECASE
-)
-# A clause that denies what ends it.
-_NEGATED = lazy_pattern(r"(?:\b(?:no|not|none|never|nothing|without)|n't)\b[^.,;:!?]{0,80}\Z", re.IGNORECASE)
 
 
 class DropReason(StrEnum):
@@ -213,7 +214,9 @@ def verify_lesson(
         raise ClaimError(DropReason.DESTRUCTIVE)
     refined = known.get(claim.refines.strip())
     is_known = refined is not None and refined.signature == case.key and refined.frequency > 1
-    if remedy is None and not is_remedy and not (is_known or is_lasting(case)):
+    # A warning too may say in words what a cited call shows to have helped.
+    is_recovery = _tells_to_act(words) and find_said_recovery(case, material, cited) is not None
+    if remedy is None and not is_remedy and not (is_known or is_recovery or is_lasting(case)):
         raise ClaimError(DropReason.CHANCE)
     if is_remedy:
         _require_proven(advised, cited, shown, case, material)
@@ -315,38 +318,46 @@ def _advises_remedy(
 ) -> bool:
     """Say whether a warning advises what overcame the failure; refuse one that advises what did not help.
 
-    It may advise a check that tells of the failure earlier: a call of it showed the same error, and a cited
-    one worked.
+    It may advise a check that tells of the failure earlier or alone: a cited call of it showed the error.
     """
     remedy = shown.remedy if shown else None
     others = [span for span in advised if not is_of_remedy(span, remedy)]
     mended = [event_text(act.event) for act in overcoming_calls(case, material)[1:] if act.changes]
     near = [material.reading.acts[met.act.at + 1 : met.act.at + 1 + SOON] for met in case.met]
     for span in others:
-        is_check = _shows_failure(span, case, material) and _has_run(span, cited, material)
+        shows_it = _shows_failure(span, cited, case, material)
         # What the agent turned to each time that it failed served instead.
         is_instead = (
             not any(map(is_of_code, case.met))
             and len(near) > 1
             and all(_has_run(span, [act.event for act in acts], material) for acts in near)
         )
-        if not is_check and not is_instead and not is_shown(span, mended):
+        if not shows_it and not is_instead and not is_shown(span, mended):
             raise ClaimError(DropReason.UNHELPFUL)
     # What helped may be said without its command, if anything is shown to have helped.
     is_overcome = shown is not None or case.fleeting or overcoming_calls(case, material)
-    if not advised and _TELLS_TO_ACT.search(CODE.sub("", words)) and not is_overcome:
+    if not advised and _tells_to_act(words) and not is_overcome:
         raise ClaimError(DropReason.UNHELPFUL)
     return any(is_of_remedy(span, remedy) and _is_command(span, material) for span in advised) and not others
 
 
-def _shows_failure(command: str, case: Case, material: Material) -> bool:
-    """Say whether a call of a command showed the error of a failure."""
-    lines, wanted = {met.failure.line for met in case.met}, normal_text(command)
-    return any(
-        any(line in act.event.output for line in lines)
+def _tells_to_act(words: str) -> bool:
+    return _TELLS_TO_ACT.search(CODE.sub("", words)) is not None
+
+
+def _shows_failure(command: str, cited: Sequence[Event], case: Case, material: Material) -> bool:
+    """Say whether a cited check showed the error of a failure, or another call did and a cited one worked."""
+    events, wanted = {event.id for event in cited}, normal_text(command)
+    lines = {met.failure.line for met in case.met}
+    showing = [
+        act
         for act in material.reading.acts
-        if act.has_failed and any(step_text(step.words) == wanted for step in act.steps)
-    )
+        if act.has_failed
+        and any(step_text(step.words) == wanted for step in act.steps)
+        and any(line in act.event.output for line in lines)
+    ]
+    is_cited = any(is_check(act) and act.event.id in events for act in showing)
+    return is_cited or (bool(showing) and _has_run(command, cited, material))
 
 
 def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:
@@ -500,11 +511,6 @@ def _is_copied(text: str, cited: Iterable[Event], said: Iterable[Event]) -> bool
     return is_status or bool(is_said) or any(words in normal_text(event.output) for event in cited)
 
 
-def _claims_success(text: str) -> bool:
-    """Say whether a line says that something passed; that nothing did is the opposite."""
-    return any(not _NEGATED.search(text, 0, found.start()) for found in _SUCCESS.finditer(text))
-
-
 def _require_told(
     text: str, numbers: Sequence[int], texts: EventTexts, suspicion: Callable[[str, str], str]
 ) -> list[Event]:
@@ -543,23 +549,21 @@ def verify_account(
     """
     calls = {act.event.id: act for act in material.reading.acts}
 
-    def has_failed(event: Event) -> bool:
-        act = calls.get(event.id)
-        return act is not None and (act.has_failed or not has_worked(act))
-
     def is_success(event: Event) -> bool:
         act = calls.get(event.id)
         return not says_failure(event.text) if act is None else has_worked(act) or not act.has_failed
 
-    def shows_trouble(cited: list[Event]) -> bool:
-        return any(has_failed(event) or event.kind not in CALL_KINDS for event in cited)
+    def shows_trouble(text: str, cited: list[Event]) -> bool:
+        acts = [calls[event.id] for event in cited if event.id in calls]
+        is_said = any(event.kind not in CALL_KINDS for event in cited)
+        return is_said or any(act.has_failed or not has_worked(act) for act in acts) or tells_omission(text)
 
     dropped: dict[int, DropReason] = {}
 
     def pick(
         lines: Sequence[CitedLine],
         most: int,
-        holds: Callable[[list[Event]], bool],
+        holds: Callable[[str, list[Event]], bool],
         otherwise: DropReason = DropReason.CONTRADICTED,
     ) -> tuple[str, ...]:
         found: list[str] = []
@@ -569,24 +573,27 @@ def verify_account(
                 cited = _require_told(text, line.events, texts, suspicion)
                 if _is_copied(text, cited, material.reading.said):
                     raise ClaimError(DropReason.COPIED)
-                is_denied = _claims_success(text) and not any(map(is_success, cited))
                 acts = [calls[event.id] for event in cited if event.id in calls]
-                if is_denied or contradicts_outcomes(text, acts):
+                is_shown_success = any(map(is_success, cited)) or counts_both(text, acts)
+                if (claims_success(text) and not is_shown_success) or contradicts_outcomes(text, acts):
                     raise ClaimError(DropReason.CONTRADICTED)
-                if not holds(cited):
+                if not holds(text, cited):
                     raise ClaimError(otherwise)
                 found.append(text)
             except ClaimError as error:
                 dropped[id(line)] = error.reason
         return tuple(dict.fromkeys(found))[:most]
 
-    outcome = pick(claim.outcome, 3, lambda _cited: True)
+    outcome = pick(claim.outcome, 3, lambda _text, _cited: True)
     parts: dict[str, object] = {
-        "worked": pick(claim.worked, _MOST_LINES, lambda cited: any(map(is_success, cited))),
-        "failed": pick(claim.failed, _MOST_LINES, shows_trouble),
+        "worked": pick(claim.worked, _MOST_LINES, lambda _text, cited: any(map(is_success, cited))),
+        "failed": pick(claim.failed, _MOST_LINES, shows_trouble, DropReason.NO_FAILURE),
         # Somebody said what was decided, the user, the agent or a reviewer, or it was done.
         "decisions": pick(
-            claim.decisions, _MOST_LINES, partial(_shows_decision, calls=calls), DropReason.UNDECIDED
+            claim.decisions,
+            _MOST_LINES,
+            lambda _text, cited: _shows_decision(cited, calls),
+            DropReason.UNDECIDED,
         ),
     }
     if not outcome:

@@ -31,7 +31,7 @@ class ProposedAccount:
 
 QUESTION = ModelQuestion(
     "account",
-    2,
+    3,
     "Tell a colleague what happened in this run: the outcome in one to three sentences, then short lists of "
     "what worked, what failed, and what was decided and by whom. Each line cites its events, and "
     "whatever it names (commands, paths, errors, quotations, numbers) must stand in one of them.",

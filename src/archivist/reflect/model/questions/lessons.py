@@ -40,7 +40,7 @@ class ProposedLessons:
 
 QUESTION = ModelQuestion(
     "lessons",
-    5,
+    6,
     "What did this run learn the hard way that the next agent on this project should know? At most three "
     "lessons: calls that failed for a reason of the project or its environment, why, and what overcame it; "
     "traps that cost many calls. Each lesson is about a call that says FAILED, and cites its number and that "
@@ -51,7 +51,8 @@ QUESTION = ModelQuestion(
     "must stand in an event that you cite. What stands as (after #…) overcame that failure and can be a "
     "remedy, an edit of the file that it names too; where several edits lie in between, nothing can; "
     "what stands as (next) was only done next, and a warning "
-    "may name it. A warning advises only what the record shows to have helped. One failure without a remedy "
+    "may name it. A warning advises only what the record shows to have helped, or a check that failed with "
+    "the same error. One failure without a remedy "
     "may be chance: warn only of what came again or of the environment. Do not repeat a known lesson; when "
     "you can say one better, with its reason and its remedy, name it in `refines`.",
     ProposedLessons,
