@@ -13,7 +13,9 @@ from tests.commands import Command
 
 def _log(project: Path, session: str = "s-1") -> Path:
     path = project.parent / f"{session}.jsonl"
-    path.write_text(SHAPES["claude.typed"](session, "Always use tabs in the kiln."), "utf-8")
+    log = SHAPES["claude.typed"](session, "Always use tabs in the kiln.")
+    # What begins at the same moment with the same words is one session and its fork.
+    path.write_text(log.replace("T09:", "T09:" if session == "s-1" else "T10:"), "utf-8")
     return path
 
 
@@ -69,3 +71,23 @@ def test_the_brief_of_a_finished_run_is_said_to_be_unrecorded(bank_cli: Command,
     assert "Prefer small commits" in again.out
     assert again.err.startswith("archivist: the run 'o1' is finished: this brief is not recorded")
     assert "hint: " in again.err
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("first", ["s-1", "s-9"])
+def test_what_a_forked_session_repeats_happened_once(bank_cli: Command, project: Path, first: str) -> None:
+    """`--fork-session` copies all earlier lines, so that a guess of one run would be that of two."""
+    lines = SHAPES["claude.typed"]("s-1", "Fix the failing test of the parser.").splitlines()
+    fork = [line.replace('"sessionId": "s-1"', '"sessionId": "s-9"') for line in lines]
+    more = fork[0].replace("T09:", "T11:").replace("Fix the failing test", "Now list the files")
+    (project.parent / "s-1.jsonl").write_text("\n".join(lines) + "\n")
+    (project.parent / "s-9.jsonl").write_text("\n".join([*fork, more]) + "\n")
+    other = {"s-1": "s-9", "s-9": "s-1"}[first]
+    counts = []
+    for name in (first, other, other, first):
+        assert bank_cli("capture", str(project.parent / f"{name}.jsonl")).code == 0
+        listed = json.loads(bank_cli("episodes", "list", "--json").out)["episodes"]
+        counts.append(sum(each["events"] for each in listed))
+    # The fork adds its own words, whichever comes first, and capturing again adds nothing.
+    assert counts[1:] == [counts[1]] * 3
+    assert counts[1] - counts[0] == (1 if first == "s-1" else 0)

@@ -23,7 +23,7 @@ from archivist.capture.formats import LogOrigin, cursor, opencode
 from archivist.capture.json_stream import preview_log
 from archivist.capture.log_files import scan_log_folder
 from archivist.capture.recorder import LogItem
-from archivist.capture.values import as_time, object_at, text
+from archivist.capture.values import as_time, object_at, remote_of_context, text
 from archivist.clock import to_text
 from archivist.errors import InputError
 from archivist.files.cursor import export_editor_session, export_terminal_session, list_editor_sessions
@@ -419,6 +419,6 @@ def read_head(path: Path) -> LogHead:
         for part in (value, payload, context):
             folder = folder or text(part, "cwd")
             git = object_at(part, "git")
-            remote = remote or text(git, "repository_url") or text(part, "repository")
+            remote = remote or text(git, "repository_url") or remote_of_context(part)
             started = started or text(part, "timestamp", "startTime")
     return LogHead(folder, remote, started)

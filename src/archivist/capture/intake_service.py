@@ -14,9 +14,9 @@ from archivist.capture.clean import Cleaner
 from archivist.capture.runs import claim_run, count_events, require_own_run
 from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, FOLDER, UNREAD, EpisodeStatus
-from archivist.records.words import NOTES, PART
+from archivist.records.words import NOTES, PART, Provenance
 from archivist.service import require_name
-from archivist.store.filters import equals, one_of
+from archivist.store.filters import at_least, at_most, equals, not_equals, one_of
 from archivist.text import pluralize
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _BATCH_EVENTS = 2_000
 # For the same reason, of a longer run nothing is held back to see whether its log is a shorter copy.
 _MOST_HELD = 50_000
+# How many sessions that were open at a time are looked at for one that another was forked from.
+_MOST_OPEN = 100
 # A damaged log can have a bad record on every line; the first kinds of them are enough to find the cause.
 _MAX_REASONS = 20
 # Why a line is no event.
@@ -83,6 +85,10 @@ class CaptureOverrides(NamedTuple):
     is_filed: bool = False
 
 
+def _moment_of(event: Event) -> tuple[object, ...]:
+    return event.time, event.kind, event.tool, event.text
+
+
 class Intake:
     """Clean the items of one source, file them under their project, and write them in batches.
 
@@ -102,6 +108,8 @@ class Intake:
         self._held: dict[str, list[Event]] = {}
         # By run: the findings that the bank holds of it, by event.
         self._reviewed: dict[str, dict[str, tuple[Finding, ...]]] = {}
+        # By run, as long as its log only repeats it: what another session's log told before.
+        self._copied: dict[str, set[tuple[object, ...]]] = {}
         # By run: how many findings of another log under its id were left out.
         self._left_findings: Counter[str] = Counter()
         self._decided: dict[str, EpisodeStatus] = {}
@@ -146,7 +154,10 @@ class Intake:
             from archivist.reading.elsewhere import named_paths, paths_entered
 
             self._count += 1
-            event = self._assign_part(self._cleaner.clean(item))
+            event = self._cleaner.clean(item)
+            if self._is_log and self._is_copied(event):
+                return
+            event = self._assign_part(event)
             folder = str(event.extra.get(FOLDER) or "")
             self._entered[event.run].update(place for place, _ in paths_entered(event, folder))
             self._entered[event.run].update([folder] if folder else ())
@@ -155,6 +166,39 @@ class Intake:
         else:
             self._is_cut = self._is_cut or item.is_end
             self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
+
+    def _is_copied(self, event: Event) -> bool:
+        """Say whether an event is the beginning of another session, which a fork's log tells once more.
+
+        It happened once. The log that was captured first keeps it.
+        """
+        run = event.run
+        if run not in self._copied:
+            self._copied[run] = self._read_forked(event)
+        if _moment_of(event) in self._copied[run]:
+            return True
+        self._copied[run] = set()
+        return False
+
+    def _read_forked(self, first: Event) -> set[tuple[object, ...]]:
+        """Return what the bank knows of the own session that began as this one, if it is another."""
+        from archivist.records import Event
+
+        if first.time is None or not first.text:
+            return set()
+        from archivist.clock import to_text
+
+        moment = to_text(first.time)
+        began = at_most("started", moment), at_least("finished", moment), not_equals("id", first.run)
+        with self._bank.reading() as reader:
+            is_whole = equals("parent", ""), equals("action", None), equals("provenance", Provenance.MINED)
+            rows = reader.select_fields("episode", ("id",), *began, *is_whole, limit=_MOST_OPEN)
+            for (other,) in rows:
+                known = reader.get(Event, f"{other}#{first.seq}")
+                if known is not None and _moment_of(known) == _moment_of(first):
+                    told = reader.select(Event, equals("run", other), order=("seq",), limit=_MOST_HELD)
+                    return set(map(_moment_of, told))
+        return set()
 
     def _add_event(self, run: str, event: Event) -> None:
         """Hold the events of a known run back until the log has told more of them than the bank holds."""

@@ -37,6 +37,12 @@ def text(given: Mapping[str, Any], *keys: str) -> str:
     return ""
 
 
+def remote_of_context(context: Mapping[str, Any]) -> str:
+    """Return the remote that Copilot CLI notes: with its host, where it says that, else `owner/repo`."""
+    repository, host = text(context, "repository"), text(context, "repositoryHost")
+    return f"https://{host}/{repository}" if host and repository else repository
+
+
 def text_between(given: str, start: str, end: str) -> str | None:
     """Return what stands between the first start and the end that follows it, None without both.
 

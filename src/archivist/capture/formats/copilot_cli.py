@@ -13,8 +13,9 @@ from typing import Any, BinaryIO
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, read_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
-from archivist.capture.values import as_integer, as_time, object_at, text
+from archivist.capture.values import as_integer, as_time, object_at, remote_of_context, text
 from archivist.cold_start import lazy_pattern
+from archivist.paths import remote_address
 from archivist.records import EpisodeStatus, EventKind, Usage
 
 name = "copilot-cli"
@@ -118,6 +119,7 @@ class _Session(Recorder):
             case "start" | "resume" | "context_changed":
                 context = object_at(data, "context") or data
                 self.project = self.project or text(context, "repository")
+                self.add_facts(remote=remote_address(remote_of_context(context)))
                 self.enter_folder(text(context, "cwd"))
                 self.add_facts(branch=text(context, "branch"), agent_version=text(data, "copilotVersion"))
                 self.add_facts(originator=text(data, "producer"))
