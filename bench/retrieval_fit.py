@@ -21,6 +21,7 @@ from bench.retrieval_peers import CachedEncoder, fill_bank
 from bench.retrieval_sets import made_sets
 from numpy.typing import NDArray
 
+from archivist.recall.candidates_service import find_candidates
 from archivist.recall.evidence import Candidates
 from archivist.recall.query import Query
 from archivist.recall.scoring import (
@@ -33,7 +34,7 @@ from archivist.recall.scoring import (
     fuse,
     score_meaning,
 )
-from archivist.recall.service import KEPT, WITH_NEIGHBOURS, find_candidates
+from archivist.recall.service import KEPT, WITH_NEIGHBOURS
 from archivist.store.results import IndexedDocument
 
 GRID = {

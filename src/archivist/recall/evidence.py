@@ -40,7 +40,8 @@ class Candidates(NamedTuple):
 
     `ideal` is the score of a document that contains every word of the question, `needed` has the weights of
     the words that an answer needs. An unknown name is one that no document contains. `documents` is the size
-    of the bank.
+    of the bank. `then` are the best of the time that the question names, `listed` what was recorded in a time
+    of which nothing else is asked.
     """
 
     shown_words: tuple[str, ...]
@@ -51,6 +52,8 @@ class Candidates(NamedTuple):
     needed: Mapping[str, float] = {}
     has_unknown_name: bool = False
     documents: int = 0
+    then: frozenset[int] = frozenset()
+    listed: Mapping[int, Relevance] = {}
 
     def is_large(self) -> bool:
         """Say whether the bank is large enough to tell what is usual in it."""

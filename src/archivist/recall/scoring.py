@@ -20,7 +20,7 @@ from archivist.store.results import IndexedDocument
 
 if TYPE_CHECKING:
     from archivist.config import RecallRules
-    from archivist.recall.asking import Period
+    from archivist.recall.times import Period
 
 _FULL_DEVIATIONS = 5.0
 _MOST_MEANING = 2.0
@@ -38,8 +38,9 @@ _MATCHING_COSINE = 0.3
 _PRIOR = (0.1, 0.12, 8)
 # The bonus for a document by a speaker whom the question names.
 SPEAKER = 0.25
-# The bonus for a document of the time that the question names.
-IN_PERIOD = 0.15
+# The bonus for a document of the time that the question names. Of a relative time ("yesterday") the asker
+# means when something was recorded, so that counts as much as what it says.
+IN_PERIOD, _IN_RELATIVE = 0.15, 0.3
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
@@ -110,11 +111,14 @@ class Relevance(NamedTuple):
     neighbours: float = 0.0
     standing: float = 1.0
     wish: float = 0.0
+    period: float = 0.0
 
-    def raise_by(self, *, speaker: float = 0.0, neighbours: float = 0.0, standing: float = 1.0) -> Relevance:
+    def raise_by(
+        self, *, speaker: float = 0.0, neighbours: float = 0.0, standing: float = 1.0, period: float = 0.0
+    ) -> Relevance:
         """Return it with bonuses added to the total. `_replace` takes three times as long."""
         return Relevance(
-            (self.total + speaker + neighbours) * standing,
+            (self.total + speaker + neighbours + period) * standing,
             self.words,
             self.meaning,
             self.words_weight,
@@ -123,6 +127,7 @@ class Relevance(NamedTuple):
             self.neighbours + neighbours,
             self.standing * standing,
             self.wish,
+            self.period + period,
         )
 
 
@@ -281,12 +286,13 @@ def boost_scores(
         if why.total > 0 and document.speaker:
             is_named = document.speaker in speakers and document.speaker != ASSISTANT
             extra = SPEAKER if is_named else weights.person if document.speaker == person else 0.0
+        lift = 0.0
         if period is not None and why.total > 0 and document.time is not None and period.has(document.time):
-            extra += IN_PERIOD
+            lift = _IN_RELATIVE + why.total if period.is_relative else IN_PERIOD
         standing = STANDING.get(document.kind, 1.0)
         raised[place] = why
-        if extra or standing != 1.0:
-            raised[place] = why.raise_by(speaker=extra, standing=standing)
+        if extra or lift or standing != 1.0:
+            raised[place] = why.raise_by(speaker=extra, standing=standing, period=lift)
     return raised
 
 
