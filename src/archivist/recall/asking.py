@@ -7,6 +7,7 @@ import re
 from archivist.cold_start import lazy_pattern
 from archivist.recall.lexical import SILENT
 from archivist.recall.times import time_words
+from archivist.text import stem_word
 
 # Phrases about the asking. What they ask for stands behind them.
 _ASKING = lazy_pattern(
@@ -49,6 +50,16 @@ _HOW = lazy_pattern(
 _NOT_HOW = lazy_pattern(
     r"\A\W*(?:why|when|who|where|did|does|is|are|was|were|has|have)\b", re.IGNORECASE, longest=40
 )
+# A question for the reason of a failure.
+_WHY_FAILS = lazy_pattern(
+    r"\A\W*(?:why|how come|what makes)\b[^?.!]{1,100}?\b(?:fail\w*|break\w*|broken?|refuse\w*|reject\w*"
+    r"|crash\w*|hang\w*|not work\w*|n[\u2019']t work\w*)\b",
+    re.IGNORECASE,
+    longest=200,
+)
+_FAILING = lazy_pattern(
+    r"(?:fail|brea|brok|refus|reject|crash|hang|work|keep|mak)\w*", re.IGNORECASE, longest=40
+)
 # The purposes of a project's commands, by the words that ask for them.
 _PURPOSES = {
     "one test": frozenset(("single", "one", "only")),
@@ -69,6 +80,8 @@ _OF_COMMANDS = frozenset((
     "properly", "way", "need", "want", "package", "source", "dev", "development",
 ))  # fmt: skip
 _OF_COMMANDS = _OF_COMMANDS.union(*_PURPOSES.values())
+# A part of the tests.
+_ONE = frozenset(("file", "case", "method", "function", "class", "module"))
 _STARTING = frozenset(("run", "runs", "running", "start", "started", "launch", "serve"))
 _LONGEST_HOW = 120
 
@@ -114,13 +127,23 @@ def find_purposes(text: str) -> tuple[str, ...]:
 
 def words_beside_purpose(text: str) -> list[str]:
     """Return what a question for a command names beside its purpose: `e2e`."""
-    return [word for word in _said_words(text)[1] if word not in _OF_COMMANDS]
+    words = _said_words(text)[1]
+    known = _OF_COMMANDS if _PURPOSES["one test"].isdisjoint(words) else _OF_COMMANDS | _ONE
+    return [word for word in words if word not in known]
 
 
 def _said_words(text: str) -> tuple[list[str], list[str]]:
     """Return the words of a question, and those that tell."""
     said = re.findall(r"[^\W_]+", text.lower())
     return said, [word for word in said if word not in SILENT or word in _PURPOSES["one test"]]
+
+
+def failing_subject(text: str) -> frozenset[str]:
+    """Return the stems of what fails, of a question for the reason; else nothing."""
+    if not _WHY_FAILS.match(text):
+        return frozenset()
+    words = (word for word in _said_words(text)[1] if not _FAILING.fullmatch(word))
+    return frozenset(stem_word(word) for word in words)
 
 
 def is_broad(text: str) -> bool:

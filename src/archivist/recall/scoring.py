@@ -43,6 +43,8 @@ SPEAKER = 0.25
 IN_PERIOD, _IN_RELATIVE = 0.15, 0.3
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
+# What an agent announces, and the failure of something else, have words of a question and no answer.
+MENTION, _LONGEST_REMARK = 0.5, 40
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
 # (commits .14), from the second on they speak of the same (conversations .26 to .32). And the number of
 # neighbours for which this is assumed.
@@ -294,6 +296,12 @@ def boost_scores(
         if extra or lift or standing != 1.0:
             raised[place] = why.raise_by(speaker=extra, standing=standing, period=lift)
     return raised
+
+
+def is_short_remark(document: IndexedDocument) -> bool:
+    """Say whether an agent said so little that it may only announce what it does next."""
+    is_agent = document.kind == "event" and document.speaker == ASSISTANT
+    return is_agent and document.length <= _LONGEST_REMARK
 
 
 def lift_wish(found: Mapping[int, Relevance], wish: int, limit: int) -> dict[int, Relevance]:

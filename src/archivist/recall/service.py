@@ -44,6 +44,7 @@ from archivist.recall.results import (
 from archivist.recall.scoring import (
     ASSISTANT,
     LENT,
+    MENTION,
     PERSON,
     CosineBaseline,
     Relevance,
@@ -54,13 +55,14 @@ from archivist.recall.scoring import (
     discount_long,
     fuse,
     fusion_of,
+    is_short_remark,
     lift_wish,
     preset_weights,
     score_documents,
     score_meaning,
     to_unit_scale,
 )
-from archivist.recall.statements import END_WORDS, words_beside_end
+from archivist.recall.statements import END_WORDS, is_about, is_remark, words_beside_end
 from archivist.recall.times import asks_only_when, find_period
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
@@ -366,7 +368,8 @@ def _weigh_documents(
             meaning = score_meaning(cosine, baseline) if baseline is not None else 0.0
             found[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
     documents = {**documents, **around}
-    return add_neighbour_scores(found, documents, baseline, fusion), documents
+    found = add_neighbour_scores(found, documents, baseline, fusion)
+    return _lower_mentions(reader, question, found, documents), documents
 
 
 def _read_neighbours(
@@ -396,6 +399,37 @@ def _read_neighbours(
         for place in reader.filter_places(list(around), excluded):
             del around[place]
     return around
+
+
+def _lower_mentions(
+    reader: Reader,
+    question: Question,
+    found: dict[int, Relevance],
+    documents: dict[int, IndexedDocument],
+) -> dict[int, Relevance]:
+    """Return relevances in which what has the words of a question and cannot answer it counts less.
+
+    An agent's "Now run the tests." states nothing, unless its own words are asked for. Who asks why something
+    fails does not ask about the failures of something else.
+    """
+    failing = asking.failing_subject(question.text)
+    is_agent_asked = ASSISTANT in question.speakers
+    read = [
+        place
+        for place in found
+        if (failing and documents[place].kind == "lesson")
+        or (not is_agent_asked and is_short_remark(documents[place]))
+    ]
+    for place, record in _load_records(reader, documents, read).items():
+        if documents[place].kind == "lesson":
+            is_mention = bool(record.signature) and not is_about(record.summary, failing)
+        else:
+            is_mention = is_remark(record.text)
+        if is_mention:
+            # One remark stands beside many others.
+            lent = found[place].neighbours
+            found[place] = found[place].raise_by(neighbours=-lent, standing=MENTION)
+    return found
 
 
 def _add_wish(

@@ -149,6 +149,27 @@ _ASKS = lazy_pattern(
 )
 # So few words are a topic.
 _TOPIC = 4
+# What an agent says between two calls: what it does next, and that the last one went well.
+_REMARK_WORDS, _OUTCOME_WORDS = 40, 8
+_NEXT = lazy_pattern(
+    r"\W*(?:(?:ok(?:ay)?|good|great|perfect|right|alright|and|also|finally|so|done)\b[\s,.!:\u2014-]*){0,2}"
+    r"(?:let me|let[\u2019']s|let us|i[\u2019']ll|i will|i need to|i should|i want to|time to|step \d+"
+    r"|i(?:[\u2019']m| am) (?:now )?\w+ing\b|(?:now|next|first|then)\b,?(?! (?:the|it|its|this|that|these"
+    r"|all|every\w*|we|you|they|there|our|both|no|only|uses?|is|are)\b))|[^:]{1,50}:$",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+_WENT_WELL = lazy_pattern(
+    r"\b(?:pass(?:es|ed|ing)?|clean|done|green|good|great|perfect|applied|committed|complete[ds]?|succeeds?"
+    r"|succeeded|works?|worked|understood|fine|ready)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+_REASON = lazy_pattern(
+    r"\b(?:because|since|due to|instead|rather than|otherwise|never|always|must|requires?|fail\w*)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
 # A point within a name or a number ends no sentence.
 _SENTENCE = lazy_pattern(r"(?:[^.!?;\n]|[.!?;](?=\S))+[.!?;\n]?", longest=_MOST_CHARACTERS)
 _FROM = lazy_pattern(
@@ -172,6 +193,7 @@ _MARK = re.compile(r"\w\(|[\[\]{}=<>|&$;\\]|--|::")
 _MOST_MARKS = 0.2
 _LABEL = re.compile(r"\s*([^\W\d_]{3,20}): ")
 _QUOTED = re.compile(r"`[^`\n]{1,80}`")
+_ERROR = re.compile("\u201c[^\u201c\u201d]*\u201d")
 _CODE = re.compile(r"&&|\||(?:^|\s)--?[a-z]|\$[({\w]|[{};]|=\S|^(?:cd|ls|git|npm|grep|find|cat|sed) ")
 _PLAIN = re.compile(r"^0+(?=\d)|(?<=\d)(?:st|nd|rd|th|:00)$")
 _DIGIT = re.compile(r"\d")
@@ -431,6 +453,21 @@ def words_beside_end(text: str) -> frozenset[str]:
     words = _TOKEN.findall(text[:_MOST_CHARACTERS].lower())
     ends = [at for at, word in enumerate(words) if word in END_WORDS]
     return frozenset(word for at in ends for word in words[max(0, at - _BESIDE) : at + _BESIDE + 1])
+
+
+def is_about(lesson: str, subject: frozenset[str]) -> bool:
+    """Say whether a mined lesson names a subject itself, by its stems, not only in the error it quotes."""
+    return not subject.isdisjoint(read_statement(_ERROR.sub(" ", lesson)).stems)
+
+
+def is_remark(text: str) -> bool:
+    """Say whether a text only announces what its speaker does next: "All pass. Now run the linter." """
+    if len(text.split()) > _REMARK_WORDS or _REASON.search(text):
+        return False
+    others = [each for each in split_sentences(text) if not _NEXT.match(each)]
+    return len(others) < len(split_sentences(text)) and all(
+        len(each.split()) <= _OUTCOME_WORDS and _WENT_WELL.search(each) for each in others
+    )
 
 
 def _find_end(found: Iterable[tuple[str, frozenset[str]]], own: frozenset[str]) -> str:
