@@ -17,6 +17,7 @@ from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
 from archivist.recall.statements import (
     asks,
+    can_replace,
     drop_label,
     explain_change,
     find_statement,
@@ -66,7 +67,7 @@ _PAST_TENSE = lazy_pattern(
 _UNTIL = lazy_pattern(r"\b(?:until|till|before)\b", re.IGNORECASE, longest=_QUESTION)
 _DECIDED = lazy_pattern(
     r"\b(?:decid|decision|agree|settl|chos|choos|conclu|plan|polic|rule|conven|current|still|now\b"
-    r"|latest|say\b|said|go with\b|went with\b|pick|end up)",
+    r"|latest|replac|supersed|instead\b|say\b|said|go with\b|went with\b|pick|end up)",
     re.IGNORECASE,
     longest=_QUESTION,
 )
@@ -183,6 +184,8 @@ def apply_amendments(
     for newer, older in pairs:
         later, earlier = excerpts[newer], excerpts[older]
         if later is None or earlier is None or texts[newer].place != texts[older].place:
+            continue
+        if not can_replace(later.statement, earlier.statement):
             continue
         is_short, is_end = later.is_short and earlier.is_short, (newer, older) in ends
         said, stems = (later.statement, earlier.statement), (later.stems, earlier.stems)

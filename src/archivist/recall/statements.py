@@ -149,6 +149,23 @@ _ASKS = lazy_pattern(
 )
 # So few words are a topic.
 _TOPIC = 4
+# A wish for one case, and one for all of them: the first replaces none of the second sort.
+_ONE_CASE = lazy_pattern(
+    r"\b(?:unlike (?:most|usual\w*|the (?:others?|rest))|this (?:once|time)|exception(?:ally)?|just once)\b"
+    r"|\b(?:for|in|only|just) this (?:one|case|once|time)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+_EVERY_CASE = lazy_pattern(
+    r"\b(?:always|never|whenever|every time|by default|from (?:now|here|today) on|in future|any ?more"
+    r"|no longer)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+# What has the form of a question and asks an agent for something.
+_REQUEST = lazy_pattern(
+    r"\b(?:can|could|would|will|may) (?:you|we|i)\b|\bplease\b", re.IGNORECASE, longest=_MOST_CHARACTERS
+)
 # What an agent says between two calls: what it does next, and that the last one went well.
 _REMARK_WORDS, _OUTCOME_WORDS = 40, 8
 _NEXT = lazy_pattern(
@@ -276,6 +293,14 @@ def says_change(newer: str, older: str, signs: Mapping[str, float], *, is_short:
         return False
     is_contrary = signs["refused"] and signs["shared"] >= _REFUSING and not old.is_negated
     return bool(explicit) or (bool(is_contrary) and not old.stems < new.stems)
+
+
+def can_replace(newer: str, older: str) -> bool:
+    """Say whether a later text states anything for as many cases as the earlier one."""
+    if _EVERY_CASE.search(older) and _ONE_CASE.search(newer) and not _EVERY_CASE.search(newer):
+        return False
+    is_request = _REQUEST.search(newer) is not None
+    return is_request or not (newer.rstrip().endswith("?") and is_question(newer))
 
 
 def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, float]:
