@@ -185,8 +185,6 @@ def apply_amendments(
         later, earlier = excerpts[newer], excerpts[older]
         if later is None or earlier is None or texts[newer].place != texts[older].place:
             continue
-        if not can_replace(later.statement, earlier.statement):
-            continue
         is_short, is_end = later.is_short and earlier.is_short, (newer, older) in ends
         said, stems = (later.statement, earlier.statement), (later.stems, earlier.stems)
         if later.label and later.label == earlier.label:
@@ -207,7 +205,7 @@ def apply_amendments(
         is_said = says_change(*said, signs, is_short=is_short)
         # Who states or demands something does not ask what holds now.
         is_meant = (is_said and (is_sure or does_ask)) or (does_ask and newer in first)
-        if not is_meant or (is_end and not is_sure):
+        if not is_meant or (is_end and not is_sure) or not can_replace(*said):
             continue
         if is_sure and time == "past":
             moved.append((older, newer))

@@ -42,11 +42,12 @@ class Question(NamedTuple):
 
 
 def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:
-    """Return the best by words and by meaning, and the best of the time that the question names.
+    """Return the best by words and by meaning, and the best of a relative time that the question names.
 
-    A question for a time and nothing else finds only what was recorded then.
+    A question for a time and nothing else finds only what was recorded then. What is of a date often names
+    it: the best of that date took .001 of the recall on LoCoMo.
     """
-    if question.period is None:
+    if question.period is None or not (question.period.is_relative or question.is_only_when):
         return _search(reader, question, count)
     only = _restrict_to_period(question.search_filter, question.period)
     then = _search(reader, question._replace(search_filter=only), count)

@@ -10,7 +10,7 @@ the weights of a preset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import exp, log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,7 +44,7 @@ IN_PERIOD, _IN_RELATIVE = 0.15, 0.3
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
 # What an agent announces, and the failure of something else, have words of a question and no answer.
-MENTION, _LONGEST_REMARK = 0.5, 40
+_MENTION, _LONGEST_REMARK = 0.5, 40
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
 # (commits .14), from the second on they speak of the same (conversations .26 to .32). And the number of
 # neighbours for which this is assumed.
@@ -302,6 +302,15 @@ def is_short_remark(document: IndexedDocument) -> bool:
     """Say whether an agent said so little that it may only announce what it does next."""
     is_agent = document.kind == "event" and document.speaker == ASSISTANT
     return is_agent and document.length <= _LONGEST_REMARK
+
+
+def lower_mentions(found: Mapping[int, Relevance], mentions: Iterable[int]) -> dict[int, Relevance]:
+    """Return relevances in which what has words of the question and no answer counts less.
+
+    What its neighbours lent it is taken back: one remark stands beside many others.
+    """
+    lowered = {place: found[place].raise_by(neighbours=-found[place].neighbours) for place in mentions}
+    return {**found, **{place: why.raise_by(standing=_MENTION) for place, why in lowered.items()}}
 
 
 def lift_wish(found: Mapping[int, Relevance], wish: int, limit: int) -> dict[int, Relevance]:

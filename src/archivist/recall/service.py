@@ -44,7 +44,6 @@ from archivist.recall.results import (
 from archivist.recall.scoring import (
     ASSISTANT,
     LENT,
-    MENTION,
     PERSON,
     CosineBaseline,
     Relevance,
@@ -57,6 +56,7 @@ from archivist.recall.scoring import (
     fusion_of,
     is_short_remark,
     lift_wish,
+    lower_mentions,
     preset_weights,
     score_documents,
     score_meaning,
@@ -256,6 +256,7 @@ class Recall(BankService):
         except EmbedderError as error:
             # The words can still answer.
             embedder, vector, problem = None, (), error.message
+        period = find_period(query.text, min(now, query.until or now).astimezone(LocalZone()))
         return Question(
             text,
             frozenset(speakers | {ASSISTANT} if lexical.asks_assistant(query.text) else speakers),
@@ -265,8 +266,8 @@ class Recall(BankService):
             table.embed_query if table else None,
             problem,
             table is None or table.has_known_words(text),
-            find_period(query.text, min(now, query.until or now).astimezone(LocalZone())),
-            is_only_when=asks_only_when(query.text),
+            period,
+            is_only_when=period is not None and asks_only_when(query.text),
         )
 
     def _stored_width(self, embedder: Embedder) -> int:
@@ -420,16 +421,16 @@ def _lower_mentions(
         if (failing and documents[place].kind == "lesson")
         or (not is_agent_asked and is_short_remark(documents[place]))
     ]
-    for place, record in _load_records(reader, documents, read).items():
-        if documents[place].kind == "lesson":
-            is_mention = bool(record.signature) and not is_about(record.summary, failing)
-        else:
-            is_mention = is_remark(record.text)
-        if is_mention:
-            # One remark stands beside many others.
-            lent = found[place].neighbours
-            found[place] = found[place].raise_by(neighbours=-lent, standing=MENTION)
-    return found
+    mentions = [
+        place
+        for place, record in _load_records(reader, documents, read).items()
+        if (
+            record.signature and not is_about(record.summary, failing)
+            if documents[place].kind == "lesson"
+            else is_remark(record.text)
+        )
+    ]
+    return lower_mentions(found, mentions)
 
 
 def _add_wish(

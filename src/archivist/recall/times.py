@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -101,8 +102,9 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.lower())
 
 
-def _find_times(text: str) -> Iterator[tuple[re.Match[str], _Read]]:
-    return ((found, read) for pattern, read in _READERS if (found := pattern.search(text)))
+@lru_cache(maxsize=16)
+def _find_times(text: str) -> tuple[tuple[re.Match[str], _Read], ...]:
+    return tuple((found, read) for pattern, read in _READERS if (found := pattern.search(text)))
 
 
 def _read_date(found: re.Match[str], now: datetime) -> _Span:
