@@ -57,6 +57,8 @@ def _read(question: str, now: datetime = NOW) -> tuple[str, str]:
         ("what happened in December", "2025-12-01 00:00", "2026-01-01 00:00"),
         ("what happened on 18 November", "2026-11-18 00:00", "2026-11-19 00:00"),
         ("what happened on 29 February", "2024-02-29 00:00", "2024-03-01 00:00"),
+        ("what did we do the week before 16 November", "2026-11-08 00:00", "2026-11-17 00:00"),
+        ("the plan for the Saturday after 2026-11-03", "2026-11-03 00:00", "2026-11-12 00:00"),
         ("what did we plan two days ago", "2026-11-16 00:00", "2026-11-17 00:00"),
         ("what did we plan a couple of weeks ago", "2026-11-01 00:00", "2026-11-08 00:00"),
         ("what did we plan a month ago", "2026-10-01 00:00", "2026-11-01 00:00"),

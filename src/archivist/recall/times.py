@@ -25,6 +25,9 @@ _COUNTS = {
 }  # fmt: skip
 _LENGTHS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": _DAY, "week": 7 * _DAY}
 _MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
+# What is so many days before or after a date.
+_STEP = lazy_pattern(rf"\b(?:day|night|week|weekend|month|{'|'.join(_DAYS)})s? $", re.IGNORECASE)
+_STEP_DAYS = 8 * _DAY
 # Words of a question about a time that say only that something happened.
 _HAPPENING = frozenset((
     "happen", "happened", "happens", "happening", "done", "work", "worked", "working", "go",
@@ -76,12 +79,17 @@ def find_period(text: str, now: datetime) -> Period | None:
         except (ValueError, OverflowError):
             # There is no 31 February.
             return None
-        is_date = read in (_read_date, _read_month)
-        if bound in ("since", "after"):
+        # Before some time lies most of what a bank holds; a date may also stand in the text.
+        is_relative = bound in ("since", "after") or not (bound or read in (_read_date, _read_month))
+        if _STEP.search(text[: found.start()]) and bound in ("before", "after"):
+            # "The Monday before July 24".
+            start, end = start - _STEP_DAYS * (bound == "before"), end + _STEP_DAYS * (bound == "after")
+            is_relative = False
+        elif bound in ("since", "after"):
             start, end = (start if bound == "since" else end), now + _DAY
         elif bound:
             start, end = _EARLIEST, (start if bound == "before" else end)
-        period = Period(start.timestamp(), end.timestamp(), is_relative=not is_date or bool(bound))
+        period = Period(start.timestamp(), end.timestamp(), is_relative)
         if read is not _read_month or bound or found["year"]:
             return period
         return period._replace(month=start.month, day=start.day if found["day"] else 0, zone=now.tzinfo)
