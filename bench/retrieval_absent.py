@@ -40,9 +40,10 @@ from bench.retrieval_data import (
 from bench.retrieval_peers import CachedEncoder, fill_bank
 
 from archivist.recall import evidence
+from archivist.recall.candidates_service import find_candidates
 from archivist.recall.query import Query
 from archivist.recall.scoring import fuse, fusion_of
-from archivist.recall.service import KEPT, find_candidates, read_cover
+from archivist.recall.service import KEPT, read_cover
 
 PROJECT = Path(__file__).with_name("project_questions.jsonl")
 LOST = 0.02

@@ -21,9 +21,11 @@ from bench.retrieval_peers import CachedEncoder, fill_bank
 from bench.retrieval_sets import made_sets
 from numpy.typing import NDArray
 
+from archivist.recall.candidates_service import find_candidates
 from archivist.recall.evidence import Candidates
 from archivist.recall.query import Query
 from archivist.recall.scoring import (
+    ASSISTANT,
     LENT,
     Fusion,
     Relevance,
@@ -31,9 +33,12 @@ from archivist.recall.scoring import (
     boost_scores,
     discount_long,
     fuse,
+    is_short_remark,
+    lower_mentions,
     score_meaning,
 )
-from archivist.recall.service import KEPT, WITH_NEIGHBOURS, find_candidates
+from archivist.recall.service import KEPT, WITH_NEIGHBOURS
+from archivist.recall.statements import is_remark
 from archivist.store.results import IndexedDocument
 
 GRID = {
@@ -63,6 +68,7 @@ class Case:
     documents: dict[int, IndexedDocument]
     beside: dict[tuple[str, int], IndexedDocument]
     cosines: dict[int, float]
+    remarks: frozenset[int]
 
 
 def all_sets(data: Path | None) -> Iterator[QuestionSet]:
@@ -95,11 +101,20 @@ def read_cases(questions: QuestionSet, encoder: CachedEncoder) -> Iterator[Case]
                     )
                     around = [each for each in around if each.kind == "event"]
                     cosines = reader.cosines(question.vector, encoder.name, [each.place for each in around])
+                    short = {
+                        each.record: each.place
+                        for each in (*documents.values(), *around)
+                        if is_short_remark(each) and ASSISTANT not in question.speakers
+                    }
+                    said = reader.records("event", list(short))
+                remarks = frozenset(short[name] for name, event in said.items() if is_remark(event.text))
                 known = {place: names[each.record] for place, each in documents.items()}
                 known |= {each.place: names[each.record] for each in around}
                 gold = frozenset(place for place, name in known.items() if name in asked.gold)
                 beside = {(each.thread, each.position): each for each in around}
-                yield Case(gold, len(set(asked.gold)), question.speakers, found, documents, beside, cosines)
+                yield Case(
+                    gold, len(set(asked.gold)), question.speakers, found, documents, beside, cosines, remarks
+                )
             bank.close()
 
 
@@ -122,6 +137,7 @@ def rank(case: Case, weights: Fusion) -> list[int]:
             found[beside.place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
             documents[beside.place] = beside
     found = add_neighbour_scores(found, documents, candidates.baseline, weights)
+    found = lower_mentions(found, case.remarks.intersection(found))
     found = boost_scores(found, documents, case.speakers, weights)
     order = sorted(found, key=lambda place: (-found[place].total, place))
     # Equal texts have equal scores; recall puts a repeat behind the others.

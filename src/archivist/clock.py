@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 
 Clock = Callable[[], datetime]
 
@@ -27,3 +27,23 @@ def from_text(text: str) -> datetime:
     """Read ISO 8601; a time without a zone is taken as UTC. Raise ValueError when it is not a time."""
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+class LocalZone(tzinfo):
+    """The zone of this machine, summer time included; `astimezone()` knows only the offset of one moment."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return moment.replace(tzinfo=None).astimezone().utcoffset() if moment is not None else None
+
+    def dst(self, _moment: datetime | None) -> timedelta | None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        return moment.replace(tzinfo=None).astimezone().tzname() if moment is not None else None
+
+    def fromutc(self, moment: datetime) -> datetime:
+        here = moment.replace(tzinfo=UTC).astimezone()
+        # An hour that comes twice: the second one is known by its offset.
+        first = here.replace(tzinfo=None, fold=0)
+        is_second = first.astimezone().utcoffset() != here.utcoffset()
+        return first.replace(tzinfo=self, fold=int(is_second))

@@ -537,3 +537,45 @@ def test_one_word_in_common_replaces_nothing(topic: str) -> None:
 def test_one_word_is_enough_where_each_says_one_word_of_it() -> None:
     order, replaced = _asked("which port?", "The port is 8080", "From now on the port is 9090")
     assert (order, replaced) == ([1, 0], {0: 1})
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Never make draft PRs", "this one is not finished: make it draft, unlike most"),
+        ("Never make draft PRs", "make it a draft PR this time, not ready for review"),
+        ("Always squash the commits of a PR", "don't squash the commits of this PR, just this once"),
+        ("Always run the migrations by hand", "for this case run the migrations by script instead"),
+        (
+            "Releases are always tagged by the release job",
+            "exceptionally tag the release by hand, not by the job",
+        ),
+    ],
+)
+def test_a_wish_for_one_case_replaces_no_standing_one(earlier: str, later: str) -> None:
+    for question in ("should PRs be drafts, squashed, tagged or migrated?", earlier):
+        order, replaced = _asked(question, earlier, later)
+        assert replaced == {}
+        assert order == [0, 1]
+
+
+def test_a_standing_wish_is_replaced_by_another_standing_one() -> None:
+    standing, later = "Never make draft PRs", "From now on always make draft PRs, never ready ones"
+    assert _asked("draft PRs?", standing, later) == ([1, 0], {0: 1})
+
+
+def test_who_asks_by_what_something_was_replaced_is_told_what_holds_now() -> None:
+    earlier, later = "The queue library is Sidekiq", "The queue library Sidekiq was replaced by GoodJob"
+    for question in (
+        "What was the queue library Sidekiq replaced by?",
+        "Which queue library replaced Sidekiq?",
+    ):
+        assert _asked(question, earlier, later) == ([1, 0], {0: 1})
+
+
+def test_who_only_asks_whether_something_was_replaced_replaces_nothing() -> None:
+    earlier, later = "The queue library is Sidekiq", "Is the queue library Sidekiq replaced by GoodJob?"
+    assert _asked("Which queue library do we use?", earlier, later) == ([0, 1], {})
+    # A request in the form of a question is one.
+    later = "Could you use the queue library GoodJob instead of Sidekiq from now on?"
+    assert _asked("Which queue library do we use?", earlier, later) == ([1, 0], {0: 1})

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from archivist.bank import Bank
-from archivist.recall.asking import find_period, is_broad, remove_asking, unanswered_words
+from archivist.recall.asking import is_broad, remove_asking, unanswered_words
 from archivist.recall.lexical import asks_assistant
 from archivist.recall.query import Query
 from archivist.records import Episode, Event, EventKind
@@ -49,28 +49,6 @@ def test_what_was_decided_about_something_is_a_question_for_that() -> None:
 
 def test_a_question_of_such_words_only_stays_as_it_is() -> None:
     assert remove_asking("tell me") == "tell me"
-
-
-@pytest.mark.parametrize(
-    ("question", "inside", "outside"),
-    [
-        ("what happened on 2026-03-05", "2026-03-05T10:00", "2026-03-06T10:00"),
-        ("what did we decide on 5 March 2026?", "2026-03-05T10:00", "2025-03-05T10:00"),
-        ("who joined on March 5th", "2024-03-05T10:00", "2024-03-07T10:00"),
-        ("what broke in July", "2025-07-30T10:00", "2025-08-01T10:00"),
-        ("what broke yesterday", "2026-11-15T12:00", "2026-11-10T12:00"),
-        ("what did we plan two weeks ago", "2026-11-03T12:00", "2026-11-15T12:00"),
-    ],
-)
-def test_a_time_in_the_question_is_read(question: str, inside: str, outside: str) -> None:
-    period = find_period(question, NOW)
-    assert period is not None
-    assert period.has(int(datetime.fromisoformat(f"{inside}+00:00").timestamp()))
-    assert not period.has(int(datetime.fromisoformat(f"{outside}+00:00").timestamp()))
-
-
-def test_a_question_without_a_time_has_none() -> None:
-    assert find_period("may I march into the cache?", NOW) is None
 
 
 def test_of_two_equal_texts_the_one_of_the_named_month_comes_first(bank: Bank) -> None:

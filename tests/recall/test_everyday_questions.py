@@ -11,6 +11,7 @@ import pytest
 from archivist import Bank
 from archivist.recall.asking import find_purposes
 from archivist.recall.query import Query
+from archivist.recall.statements import is_remark
 from archivist.records import Episode, EpisodeStatus, Event, EventKind
 from archivist.records.words import NOTES
 from tests.conftest import START, TickingClock
@@ -111,6 +112,8 @@ def test_a_run_says_once_how_it_ended(bank: Bank, summary: str, shown: str) -> N
         ("what is the command to run the linter?", ("lint", "fix")),
         ("how to build the extension", ("build",)),
         ("how do I run a single test", ("one test", "test")),
+        ("how do I run one test file", ("one test", "test")),
+        ("how are the tests run", ("test",)),
         ("how do I start the dev server", ("run",)),
         ("how do I check types", ("types", "check")),
         ("why did the e2e tests fail", ()),
@@ -161,3 +164,57 @@ def test_the_end_of_what_an_answer_names_is_found_without_a_word_of_the_question
     assert [hit.name for hit in past[:1]] == ["m-001"]
     away = bank.recall(question._replace(repo="", other_repos=frozenset({"shop", "blog"}))).hits
     assert away == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_only"),
+    [
+        ("Now run the tests.", True),
+        ("Now let me also run the full test suite:", True),
+        ("All 28 tests pass. Now run lint:", True),
+        ("All passing. Let me run the tests one more time to confirm.", True),
+        ("I\u2019m rerunning the full suite to see the final state.", True),
+        ("Perfect! I'll commit this.", True),
+        ("Now the tests run in parallel.", False),
+        ("The tests run with `make test`. Let me start them.", False),
+        ("The suite is run twice. Now let me look at the second run.", False),
+        ("I'll use the old runner because the new one needs a server.", False),
+        ("All tests pass.", False),
+        ("Testing needs a running database.", False),
+    ],
+)
+def test_what_only_announces_the_next_step_is_told_from_what_states_something(
+    text: str, is_only: bool
+) -> None:
+    assert is_remark(text) is is_only
+
+
+def test_what_an_agent_announces_stands_below_what_was_stated(bank: Bank) -> None:
+    remarks = ("Now run the tests.", "Let me run the tests:", "All good. I'll run the tests again.")
+    _talk(bank, "r1", *remarks, role="assistant")
+    stated = "the tests of the shop are run against a database in a container"
+    for run, word in enumerate(WORDS):
+        _talk(bank, f"w{run}", f"the {word} of the shop was restarted")
+    _talk(bank, "r2", stated, role="assistant")
+    _embed(bank)
+    assert _names(bank, "how are the tests run")[0] == "r2#0"
+    # Who asks what the agent did asks for its remarks.
+    assert _names(bank, "did you run the tests")[0].startswith("r1#")
+
+
+def test_why_something_fails_is_not_answered_with_the_failure_of_something_else(bank: Bank) -> None:
+    for number, summary in enumerate(
+        (
+            "the Task tool refuses a call: \u201cunknown task: deploy\u201d",
+            "`make lint` fails (\u201cdeploy.py: line too long\u201d): run `make format` first",
+            "`make deploy` fails on a dirty tree: commit first (worked in 3 runs)",
+        )
+    ):
+        bank.lessons.add(summary)
+        lesson = bank.lessons.get(f"m-{number + 1:03}")
+        with bank.transaction() as writer:
+            writer.put(replace(lesson, signature=f"shop|{number}"), "edit")
+    _embed(bank)
+    assert _names(bank, "why does the deploy fail")[0] == "m-003"
+    # Who asks for the error itself gets it.
+    assert _names(bank, "unknown task: deploy")[0] == "m-001"

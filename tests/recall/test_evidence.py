@@ -6,7 +6,7 @@ import pytest
 
 from archivist.recall.embedders.static import open_bundled
 from archivist.recall.evidence import Candidates, cover_words, excess_length, excess_size, least_evidence
-from archivist.recall.scoring import CosineBaseline
+from archivist.recall.scoring import CosineBaseline, Relevance
 from archivist.store.results import IndexedDocument
 
 ASKED = {"gallery": 4.0, "thursdays": 5.0, "make": 5.0}
@@ -58,7 +58,7 @@ def test_a_text_without_words_covers_nothing() -> None:
     [
         ("who waters the orchids outside", 4, 120, True),
         ("who waters the orchids outside", 4, 119, False),
-        ("who waters the orchids outside", 3, 120, False),
+        ("who waters the orchids outside", 3, 120, True),
         ("water orchids outside", 4, 120, False),
         ("who waters the orchids", 2, 120, False),
         ("what did we do yesterday", 0, 120, False),
@@ -72,3 +72,13 @@ def test_evidence_is_asked_of_questions_of_some_words_in_banks_of_some_size(
     usual = CosineBaseline(0.1, 0.1)
     assert Candidates((), {}, 1.0, {}, usual, words, documents=documents).asks_for_evidence(text) is is_asked
     assert not Candidates((), {}, 1.0, {}, None, words, documents=documents).asks_for_evidence(text)
+
+
+def test_of_three_needed_words_less_evidence_is_asked() -> None:
+    sums = []
+    for needed in (3, 4, 5):
+        words = {str(number): 1.0 for number in range(needed)}
+        candidates = Candidates((), {}, float(needed), {}, None, words)
+        sums.append(candidates.weigh_evidence({1: Relevance(0.5, 0.5, 0.2, 0.5, 0.3)}))
+    assert sums[0] == pytest.approx(sums[1] + 0.35)
+    assert sums[1] == pytest.approx(sums[2])

@@ -17,6 +17,7 @@ from archivist.recall.results import RecordText
 from archivist.recall.scoring import Score
 from archivist.recall.statements import (
     asks,
+    can_replace,
     drop_label,
     explain_change,
     find_statement,
@@ -66,7 +67,7 @@ _PAST_TENSE = lazy_pattern(
 _UNTIL = lazy_pattern(r"\b(?:until|till|before)\b", re.IGNORECASE, longest=_QUESTION)
 _DECIDED = lazy_pattern(
     r"\b(?:decid|decision|agree|settl|chos|choos|conclu|plan|polic|rule|conven|current|still|now\b"
-    r"|latest|say\b|said|go with\b|went with\b|pick|end up)",
+    r"|latest|replac|supersed|instead\b|say\b|said|go with\b|went with\b|pick|end up)",
     re.IGNORECASE,
     longest=_QUESTION,
 )
@@ -204,7 +205,7 @@ def apply_amendments(
         is_said = says_change(*said, signs, is_short=is_short)
         # Who states or demands something does not ask what holds now.
         is_meant = (is_said and (is_sure or does_ask)) or (does_ask and newer in first)
-        if not is_meant or (is_end and not is_sure):
+        if not is_meant or (is_end and not is_sure) or not can_replace(*said):
             continue
         if is_sure and time == "past":
             moved.append((older, newer))

@@ -1,13 +1,13 @@
-"""Read what a question says about the asking itself: words that are not searched for, breadth, and a time."""
+"""Read what a question says about the asking itself: words that are not searched for, and breadth."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
 from archivist.recall.lexical import SILENT
+from archivist.recall.times import time_words
+from archivist.text import stem_word
 
 # Phrases about the asking. What they ask for stands behind them.
 _ASKING = lazy_pattern(
@@ -33,26 +33,6 @@ _BROAD = lazy_pattern(
     re.IGNORECASE,
     longest=500,
 )
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
-    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_DATE = lazy_pattern(
-    rf"\b(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})\b"
-    rf"|\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{_MONTH})\b,?(?: (?P<year>\d{{4}}))?"
-    rf"|\b(?P<month2>{_MONTH}) (?P<day2>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year2>\d{{4}}))?"
-    rf"|\b(?:in|during|since|of|last|this|early|late"
-    rf"|mid)[ -](?P<month3>{_MONTH})\b,?(?: (?P<year3>\d{{4}}))?",
-    re.IGNORECASE,
-    longest=500,
-)
-_RELATIVE = lazy_pattern(
-    r"\b(?:(?P<word>today|yesterday|this week|last week|this month|last month)"
-    r"|(?P<count>\d{1,3}|a|one|two|three|four|five|six) (?P<unit>day|week|month)s? ago)\b",
-    re.IGNORECASE,
-    longest=500,
-)
 # Of these the answer has a number or a name.
 _MEASURE = lazy_pattern(
     r"\bhow (?:many|much|long|often|big|large|old|far|high|fast|soon)\b"
@@ -69,6 +49,16 @@ _HOW = lazy_pattern(
 )
 _NOT_HOW = lazy_pattern(
     r"\A\W*(?:why|when|who|where|did|does|is|are|was|were|has|have)\b", re.IGNORECASE, longest=40
+)
+# A question for the reason of a failure.
+_WHY_FAILS = lazy_pattern(
+    r"\A\W*(?:why|how come|what makes)\b[^?.!]{1,100}?\b(?:fail\w*|break\w*|broken?|refuse\w*|reject\w*"
+    r"|crash\w*|hang\w*|not work\w*|n[\u2019']t work\w*)\b",
+    re.IGNORECASE,
+    longest=200,
+)
+_FAILING = lazy_pattern(
+    r"(?:fail|brea|brok|refus|reject|crash|hang|work|keep|mak)\w*", re.IGNORECASE, longest=40
 )
 # The purposes of a project's commands, by the words that ask for them.
 _PURPOSES = {
@@ -90,36 +80,10 @@ _OF_COMMANDS = frozenset((
     "properly", "way", "need", "want", "package", "source", "dev", "development",
 ))  # fmt: skip
 _OF_COMMANDS = _OF_COMMANDS.union(*_PURPOSES.values())
+# A part of the tests.
+_ONE = frozenset(("file", "case", "method", "function", "class", "module"))
 _STARTING = frozenset(("run", "runs", "running", "start", "started", "launch", "serve"))
 _LONGEST_HOW = 120
-_COUNTS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_UNIT_DAYS = {"day": 1, "week": 7, "month": 30}
-# Days back to the middle of a time, and how far it reaches to either side.
-_WORDS = {
-    "today": (0, 1), "yesterday": (1, 1), "this week": (3, 4), "last week": (10, 5), "this month": (15, 16),
-    "last month": (45, 20),
-}  # fmt: skip
-
-
-class Period(NamedTuple):
-    """A time that a question names: a day, a month of a year or of any, or a range; in UTC."""
-
-    year: int = 0
-    month: int = 0
-    day: int = 0
-    start: float = 0.0
-    end: float = 0.0
-
-    def has(self, time: int) -> bool:
-        """Say whether a time in seconds since the epoch is in it."""
-        if self.end:
-            return self.start <= time <= self.end
-        moment = datetime.fromtimestamp(time, UTC)
-        return (
-            (not self.year or moment.year == self.year)
-            and moment.month == self.month
-            and (not self.day or moment.day == self.day)
-        )
 
 
 def remove_asking(text: str) -> str:
@@ -130,8 +94,8 @@ def remove_asking(text: str) -> str:
 
 def unanswered_words(text: str) -> frozenset[str]:
     """Return the words of a question that its answer need not have: the time that it names, "how many"."""
-    found = (pattern.search(text) for pattern in (_DATE, _RELATIVE, _MEASURE))
-    return frozenset(word for each in found if each for word in re.findall(r"[^\W_]+", each[0].lower()))
+    measure = _MEASURE.search(text)
+    return time_words(text).union(re.findall(r"[^\W_]+", measure[0].lower()) if measure else ())
 
 
 def find_purposes(text: str) -> tuple[str, ...]:
@@ -163,7 +127,9 @@ def find_purposes(text: str) -> tuple[str, ...]:
 
 def words_beside_purpose(text: str) -> list[str]:
     """Return what a question for a command names beside its purpose: `e2e`."""
-    return [word for word in _said_words(text)[1] if word not in _OF_COMMANDS]
+    words = _said_words(text)[1]
+    known = _OF_COMMANDS if _PURPOSES["one test"].isdisjoint(words) else _OF_COMMANDS | _ONE
+    return [word for word in words if word not in known]
 
 
 def _said_words(text: str) -> tuple[list[str], list[str]]:
@@ -172,31 +138,14 @@ def _said_words(text: str) -> tuple[list[str], list[str]]:
     return said, [word for word in said if word not in SILENT or word in _PURPOSES["one test"]]
 
 
+def failing_subject(text: str) -> frozenset[str]:
+    """Return the stems of what fails, of a question for the reason; else nothing."""
+    if not _WHY_FAILS.match(text):
+        return frozenset()
+    words = (word for word in _said_words(text)[1] if not _FAILING.fullmatch(word))
+    return frozenset(stem_word(word) for word in words)
+
+
 def is_broad(text: str) -> bool:
     """Say whether a question asks for many things."""
     return _BROAD.search(text) is not None
-
-
-def find_period(text: str, now: datetime) -> Period | None:
-    """Return the time that a question names, or None."""
-    if found := _DATE.search(text):
-        if found["iso"]:
-            year, month, day = map(int, found["iso"].split("-"))
-            return Period(year, month, day)
-        name = found["month"] or found["month2"] or found["month3"]
-        year = int(found["year"] or found["year2"] or found["year3"] or 0)
-        return Period(year, _MONTHS.index(name[:3].lower()) + 1, int(found["day"] or found["day2"] or 0))
-    found = _RELATIVE.search(text)
-    if found is None:
-        return None
-    if found["word"]:
-        back, reach = _WORDS[found["word"].lower()]
-    else:
-        count = found["count"].lower()
-        unit = _UNIT_DAYS[found["unit"].lower()]
-        back = (_COUNTS.get(count) or int(count)) * unit
-        reach = max(1, unit // 2)
-    middle = now - timedelta(days=back)
-    return Period(
-        start=(middle - timedelta(days=reach)).timestamp(), end=(middle + timedelta(days=reach)).timestamp()
-    )

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 # Evidence is asked for in banks from this size on, of questions of so many words, so many of which an answer
 # needs: "what did we do yesterday" needs none, of two one alone decides, and of many only the rarest are
 # searched for.
-_LEAST_DOCUMENTS, LEAST_SAID, _LEAST_NEEDED, _MOST_NEEDED = 120, 4, 4, 20
+_LEAST_DOCUMENTS, LEAST_SAID, _LEAST_NEEDED, _MOST_NEEDED = 120, 4, 3, 20
+# With three needed words an answer in other words may share none: less is asked for.
+_FEW_NEEDED, _OF_FEW = 4, 0.35
 # Below this evidence a question is about something that the bank does not hold; by the vectors of the bundled
 # table, and by those of an encoder, with which 1.6 took .02 of the recall of shell commands.
 _LEAST_OF_TABLE, _LEAST_OF_ENCODER = 1.6, 1.5
@@ -40,7 +42,8 @@ class Candidates(NamedTuple):
 
     `ideal` is the score of a document that contains every word of the question, `needed` has the weights of
     the words that an answer needs. An unknown name is one that no document contains. `documents` is the size
-    of the bank.
+    of the bank. `then` are the best of the time that the question names, `listed` what was recorded in a time
+    of which nothing else is asked.
     """
 
     shown_words: tuple[str, ...]
@@ -51,6 +54,8 @@ class Candidates(NamedTuple):
     needed: Mapping[str, float] = {}
     has_unknown_name: bool = False
     documents: int = 0
+    then: frozenset[int] = frozenset()
+    listed: Mapping[int, Relevance] = {}
 
     def is_large(self) -> bool:
         """Say whether the bank is large enough to tell what is usual in it."""
@@ -74,7 +79,8 @@ class Candidates(NamedTuple):
         words = min(MOST_SHARE, scale * max([why.words for why in found.values()]))
         cosine = max([why.cosine or 0.0 for why in found.values()])
         both = max([min(MOST_SHARE, scale * why.words) + why.meaning for why in found.values()])
-        return 1.5 * words + cosine + 0.5 * both - (_UNKNOWN_NAME if self.has_unknown_name else 0.0)
+        few = _OF_FEW * max(0, _FEW_NEEDED - len(self.needed))
+        return 1.5 * words + cosine + 0.5 * both + few - (_UNKNOWN_NAME if self.has_unknown_name else 0.0)
 
 
 def excess_length(documents: Collection[IndexedDocument]) -> float:

@@ -10,7 +10,7 @@ the weights of a preset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import exp, log, sqrt
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ from archivist.store.results import IndexedDocument
 
 if TYPE_CHECKING:
     from archivist.config import RecallRules
-    from archivist.recall.asking import Period
+    from archivist.recall.times import Period
 
 _FULL_DEVIATIONS = 5.0
 _MOST_MEANING = 2.0
@@ -38,10 +38,13 @@ _MATCHING_COSINE = 0.3
 _PRIOR = (0.1, 0.12, 8)
 # The bonus for a document by a speaker whom the question names.
 SPEAKER = 0.25
-# The bonus for a document of the time that the question names.
-IN_PERIOD = 0.15
+# The bonus for a document of the time that the question names. Of a relative time ("yesterday") the asker
+# means when something was recorded, so that counts as much as what it says.
+IN_PERIOD, _IN_RELATIVE = 0.15, 0.3
 # A lesson is distilled from many events, a run's summary from its own: of equal relevance they answer better.
 STANDING = {"lesson": 1.35, "episode": 1.1}
+# What an agent announces, and the failure of something else, have words of a question and no answer.
+_MENTION, _LONGEST_REMARK = 0.5, 40
 # The nearness of neighbours, as a share of that of the nearest: up to the first their thread is a mere list
 # (commits .14), from the second on they speak of the same (conversations .26 to .32). And the number of
 # neighbours for which this is assumed.
@@ -110,11 +113,14 @@ class Relevance(NamedTuple):
     neighbours: float = 0.0
     standing: float = 1.0
     wish: float = 0.0
+    period: float = 0.0
 
-    def raise_by(self, *, speaker: float = 0.0, neighbours: float = 0.0, standing: float = 1.0) -> Relevance:
+    def raise_by(
+        self, *, speaker: float = 0.0, neighbours: float = 0.0, standing: float = 1.0, period: float = 0.0
+    ) -> Relevance:
         """Return it with bonuses added to the total. `_replace` takes three times as long."""
         return Relevance(
-            (self.total + speaker + neighbours) * standing,
+            (self.total + speaker + neighbours + period) * standing,
             self.words,
             self.meaning,
             self.words_weight,
@@ -123,6 +129,7 @@ class Relevance(NamedTuple):
             self.neighbours + neighbours,
             self.standing * standing,
             self.wish,
+            self.period + period,
         )
 
 
@@ -281,13 +288,29 @@ def boost_scores(
         if why.total > 0 and document.speaker:
             is_named = document.speaker in speakers and document.speaker != ASSISTANT
             extra = SPEAKER if is_named else weights.person if document.speaker == person else 0.0
+        lift = 0.0
         if period is not None and why.total > 0 and document.time is not None and period.has(document.time):
-            extra += IN_PERIOD
+            lift = _IN_RELATIVE + why.total if period.is_relative else IN_PERIOD
         standing = STANDING.get(document.kind, 1.0)
         raised[place] = why
-        if extra or standing != 1.0:
-            raised[place] = why.raise_by(speaker=extra, standing=standing)
+        if extra or lift or standing != 1.0:
+            raised[place] = why.raise_by(speaker=extra, standing=standing, period=lift)
     return raised
+
+
+def is_short_remark(document: IndexedDocument) -> bool:
+    """Say whether an agent said so little that it may only announce what it does next."""
+    is_agent = document.kind == "event" and document.speaker == ASSISTANT
+    return is_agent and document.length <= _LONGEST_REMARK
+
+
+def lower_mentions(found: Mapping[int, Relevance], mentions: Iterable[int]) -> dict[int, Relevance]:
+    """Return relevances in which what has words of the question and no answer counts less.
+
+    What its neighbours lent it is taken back: one remark stands beside many others.
+    """
+    lowered = {place: found[place].raise_by(neighbours=-found[place].neighbours) for place in mentions}
+    return {**found, **{place: why.raise_by(standing=_MENTION) for place, why in lowered.items()}}
 
 
 def lift_wish(found: Mapping[int, Relevance], wish: int, limit: int) -> dict[int, Relevance]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import accumulate
-from operator import mul
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from archivist.access.rights import Layer, Verb, is_hidden_from, reads
+from archivist.clock import LocalZone
 from archivist.errors import EmbedderError
 from archivist.recall import amendments, asking, lexical
+from archivist.recall.candidates_service import (
+    RARE,
+    Question,
+    find_candidates,
+)
 from archivist.recall.embedders import changed_dimensions
 from archivist.recall.evidence import (
     COVERED,
@@ -47,16 +52,18 @@ from archivist.recall.scoring import (
     add_neighbour_scores,
     boost_scores,
     discount_long,
-    estimate_baseline,
     fuse,
     fusion_of,
+    is_short_remark,
     lift_wish,
+    lower_mentions,
     preset_weights,
     score_documents,
     score_meaning,
     to_unit_scale,
 )
-from archivist.recall.statements import END_WORDS, words_beside_end
+from archivist.recall.statements import END_WORDS, is_about, is_remark, words_beside_end
+from archivist.recall.times import asks_only_when, find_period
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
 from archivist.service import BankService
@@ -78,9 +85,6 @@ KEPT = 48
 WITH_NEIGHBOURS = 12
 # Characters of a question that are embedded, as many as of a record: a pasted log is clear by then.
 _EMBEDDED = 2000
-# A name in at most so many documents, or in 2 % of the bank, counts as a word too.
-_RARE = 10
-_SMALL_BANK = 40_000
 # A text that shares no word with the question must be nearer to it than most are.
 _LEAST_MEANING = 0.1
 # Of one to three words in all, none of which any document contains, the nearest is this near only for other
@@ -99,19 +103,6 @@ _FOLLOWED, _MOST_NAMES, _RAREST, _FOLLOWING = 5, 32, 3, 12
 _ENDS, _FEW_DOCUMENTS = TextQuery(words=tuple(sorted(END_WORDS))), 2_000
 
 
-class Question(NamedTuple):
-    """A query with what the bank knows of its words."""
-
-    text: str
-    speakers: frozenset[str]
-    vector: Sequence[float]
-    embedder: str
-    search_filter: SearchFilter
-    embed: Callable[[str], Sequence[float]] | None = None
-    problem: str = ""
-    has_known_words: bool = True
-
-
 class Recall(BankService):
     """Finding by words and by meaning."""
 
@@ -125,13 +116,15 @@ class Recall(BankService):
         query = self._complete_query(query)
         weights = preset_weights(rules, query.preset or rules.preset)
         question = self.prepare_question(query)
-        period = asking.find_period(query.text, bank.now())
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
+        kept = max(KEPT, limit * 2)
         with bank.reading() as reader:
             candidates = find_candidates(reader, question, max(_CANDIDATES, limit * 2))
             fusion = fusion_of(question.embedder)
             found = fuse(candidates.words, candidates.ideal, candidates.cosines, candidates.baseline, fusion)
-            best = sorted(found, key=lambda place: (-found[place].total, place))[: max(KEPT, limit * 2)]
+            found |= candidates.listed
+            best = sorted(found, key=lambda place: (-found[place].total, place))
+            best = [*best[:kept], *[place for place in best[kept:] if place in candidates.then][: kept // 2]]
             documents = reader.indexed_documents(best)
             if _lacks_evidence(reader, query, question.embedder, candidates, found, documents):
                 found, documents = {}, {}
@@ -145,7 +138,7 @@ class Recall(BankService):
                 hidden = self._hidden_places(reader, documents)
                 found = {place: why for place, why in found.items() if place not in hidden}
             found, documents = _weigh_documents(reader, question, candidates, found, documents)
-            found = boost_scores(found, documents, question.speakers, fusion, period)
+            found = boost_scores(found, documents, question.speakers, fusion, question.period)
             found, documents = _add_wish(reader, question, candidates.baseline, found, documents, limit)
             foreign = _places_of_projects(reader, documents, query.other_repos)
             found = {
@@ -153,7 +146,7 @@ class Recall(BankService):
             }
             if weights.relevance == 1.0:
                 best = sorted(found, key=lambda place: (-found[place].total, place))
-                found = {place: found[place] for place in best[: max(KEPT, limit * 2)]}
+                found = {place: found[place] for place in best[:kept]}
             scored = score_documents(
                 found,
                 documents,
@@ -243,7 +236,7 @@ class Recall(BankService):
         """Return the question without the names of speakers, and its vector, made outside of any view."""
         from archivist.recall.embedders.static import StaticEmbedder
 
-        bank = self._bank
+        bank, now = self._bank, self._bank.now()
         with bank.reading() as reader:
             speakers = reader.known_speakers(lexical.possible_names(query.text))
             in_use = reader.embedder_in_use()
@@ -263,6 +256,7 @@ class Recall(BankService):
         except EmbedderError as error:
             # The words can still answer.
             embedder, vector, problem = None, (), error.message
+        period = find_period(query.text, min(now, query.until or now).astimezone(LocalZone()))
         return Question(
             text,
             frozenset(speakers | {ASSISTANT} if lexical.asks_assistant(query.text) else speakers),
@@ -272,6 +266,8 @@ class Recall(BankService):
             table.embed_query if table else None,
             problem,
             table is None or table.has_known_words(text),
+            period,
+            is_only_when=period is not None and asks_only_when(query.text),
         )
 
     def _stored_width(self, embedder: Embedder) -> int:
@@ -281,7 +277,7 @@ class Recall(BankService):
 
 def _is_supported(why: Relevance) -> bool:
     """Say whether more than a vector speaks for a document: some vectors are always the nearest."""
-    return why.words > 0 or why.neighbours > 0 or why.meaning >= _LEAST_MEANING
+    return why.words > 0 or why.neighbours > 0 or why.period > 0 or why.meaning >= _LEAST_MEANING
 
 
 def _places_of_projects(
@@ -325,7 +321,7 @@ def _lacks_evidence(
 ) -> bool:
     """Say whether a plain question to a bank of some size finds nothing for want of evidence."""
     is_plain = not query.kinds or "event" in query.kinds
-    if not is_plain or not candidates.is_large():
+    if not is_plain or candidates.listed or not candidates.is_large():
         return False
     if len(query.text.split()) < LEAST_SAID:
         has_words = candidates.words or candidates.shown_words
@@ -354,58 +350,6 @@ def read_cover(
     return cover_words(candidates.needed, texts, open_bundled())
 
 
-def find_candidates(reader: Reader, question: Question, count: int) -> Candidates:
-    """Return the best by words and by meaning, and the words that were searched for."""
-    counts: dict[str, int] = {}
-
-    def count_documents(words: Sequence[str], at_most: int) -> list[int]:
-        found = reader.count_documents_with(words, at_most=at_most)
-        counts.update(zip(words, found, strict=True))
-        return found
-
-    documents = reader.document_count()
-    asked = lexical.extract_terms(question.text)
-    rare = max(_RARE, documents // 50)
-    names = [word for name in sorted(question.speakers - {ASSISTANT}) for word in name.split()]
-    named = zip(names, reader.count_documents_with(names, at_most=rare + 1), strict=True)
-    rare_names = [name for name, count in named if 0 < count <= rare]
-    # Documents to score by words: most of a small bank, few of a large one.
-    budget = 4_000
-    if documents > _SMALL_BANK:
-        budget = 600 if question.search_filter.groups else max(1_200, documents // 400)
-    terms = asked._replace(words=(*asked.words, *rare_names))
-    wanted = lexical.select_words(terms, count_documents, budget)
-    by_words = reader.search(wanted, search_filter=question.search_filter, limit=count)
-    words = {hit.place: hit.score for hit in by_words}
-    weights = {
-        word: lexical.weigh_word(count, documents)
-        for word, count in counts.items()
-        if word in wanted.words or not count
-    }
-    ideal = sum(weights.values())
-    unanswered = asking.unanswered_words(question.text)
-    needed = {word: weight for word, weight in weights.items() if word not in unanswered}
-    has_unknown_name = any(counts.get(name) == 0 for name in lexical.proper_names(question.text))
-    shown = (*wanted.words, *(" ".join(phrase) for phrase in wanted.phrases))
-    # A vector of words that no document contains and the table does not know means nothing.
-    if not question.embedder or not (by_words or question.has_known_words):
-        return Candidates(shown, words, ideal, {}, None)
-    vector, embedder = question.vector, question.embedder
-    near = reader.nearest(vector, embedder, search_filter=question.search_filter, limit=count)
-    cosines = {hit.place: hit.score for hit in near}
-    cosines |= reader.cosines(vector, embedder, [place for place in words if place not in cosines])
-    if question.embed is not None and any(vector):
-        # Texts that were written a moment ago and have no vector yet, when they are few.
-        pending = reader.pending_embeddings(embedder, limit=FRESH, all_or_nothing=True)
-        allowed = set(reader.filter_places([each.place for each in pending], question.search_filter))
-        for each in pending:
-            if each.place in allowed:
-                cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
-    baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
-    known = baseline if cosines else None
-    return Candidates(shown, words, ideal, cosines, known, needed, has_unknown_name, documents)
-
-
 def _weigh_documents(
     reader: Reader,
     question: Question,
@@ -425,7 +369,8 @@ def _weigh_documents(
             meaning = score_meaning(cosine, baseline) if baseline is not None else 0.0
             found[place] = Relevance((1 - weight) * meaning, 0.0, meaning, weight, cosine)
     documents = {**documents, **around}
-    return add_neighbour_scores(found, documents, baseline, fusion), documents
+    found = add_neighbour_scores(found, documents, baseline, fusion)
+    return _lower_mentions(reader, question, found, documents), documents
 
 
 def _read_neighbours(
@@ -455,6 +400,37 @@ def _read_neighbours(
         for place in reader.filter_places(list(around), excluded):
             del around[place]
     return around
+
+
+def _lower_mentions(
+    reader: Reader,
+    question: Question,
+    found: dict[int, Relevance],
+    documents: dict[int, IndexedDocument],
+) -> dict[int, Relevance]:
+    """Return relevances in which what has the words of a question and cannot answer it counts less.
+
+    An agent's "Now run the tests." states nothing, unless its own words are asked for. Who asks why something
+    fails does not ask about the failures of something else.
+    """
+    failing = asking.failing_subject(question.text)
+    is_agent_asked = ASSISTANT in question.speakers
+    read = [
+        place
+        for place in found
+        if (failing and documents[place].kind == "lesson")
+        or (not is_agent_asked and is_short_remark(documents[place]))
+    ]
+    mentions = [
+        place
+        for place, record in _load_records(reader, documents, read).items()
+        if (
+            record.signature and not is_about(record.summary, failing)
+            if documents[place].kind == "lesson"
+            else is_remark(record.text)
+        )
+    ]
+    return lower_mentions(found, mentions)
 
 
 def _add_wish(
@@ -606,7 +582,7 @@ def _find_ends(
 def _choose_rarest(reader: Reader, own: Mapping[int, list[str]]) -> dict[int, list[str]]:
     """Return the rarest words of each text, which name what it is about, if another text has them too."""
     words = list(dict.fromkeys(word for each in own.values() for word in each))[:_MOST_NAMES]
-    most = max(_RARE, reader.document_count() // 50)
+    most = max(RARE, reader.document_count() // 50)
     found = zip(words, reader.count_documents_with(words, at_most=most + 1), strict=True)
     counts = {word: count for word, count in found if 1 < count <= most}
     return {

@@ -149,6 +149,44 @@ _ASKS = lazy_pattern(
 )
 # So few words are a topic.
 _TOPIC = 4
+# A wish for one case, and one for all of them: the first replaces none of the second sort.
+_ONE_CASE = lazy_pattern(
+    r"\b(?:unlike (?:most|usual\w*|the (?:others?|rest))|this (?:once|time)|exception(?:ally)?|just once)\b"
+    r"|\b(?:for|in|only|just) this (?:one|case|once|time)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+_EVERY_CASE = lazy_pattern(
+    r"\b(?:always|never|whenever|every time|by default|from (?:now|here|today) on|in future|any ?more"
+    r"|no longer)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+# What has the form of a question and asks an agent for something.
+_REQUEST = lazy_pattern(
+    r"\b(?:can|could|would|will|may) (?:you|we|i)\b|\bplease\b", re.IGNORECASE, longest=_MOST_CHARACTERS
+)
+# What an agent says between two calls: what it does next, and that the last one went well.
+_REMARK_WORDS, _OUTCOME_WORDS = 40, 8
+_NEXT = lazy_pattern(
+    r"\W*(?:(?:ok(?:ay)?|good|great|perfect|right|alright|and|also|finally|so|done)\b[\s,.!:\u2014-]*){0,2}"
+    r"(?:let me|let[\u2019']s|let us|i[\u2019']ll|i will|i need to|i should|i want to|time to|step \d+"
+    r"|i(?:[\u2019']m| am) (?:now )?\w+ing\b|(?:now|next|first|then)\b,?(?! (?:the|it|its|this|that|these"
+    r"|all|every\w*|we|you|they|there|our|both|no|only|uses?|is|are)\b))|[^:]{1,50}:$",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+_WENT_WELL = lazy_pattern(
+    r"\b(?:pass(?:es|ed|ing)?|clean|done|green|good|great|perfect|applied|committed|complete[ds]?|succeeds?"
+    r"|succeeded|works?|worked|understood|fine|ready)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
+_REASON = lazy_pattern(
+    r"\b(?:because|since|due to|instead|rather than|otherwise|never|always|must|requires?|fail\w*)\b",
+    re.IGNORECASE,
+    longest=_MOST_CHARACTERS,
+)
 # A point within a name or a number ends no sentence.
 _SENTENCE = lazy_pattern(r"(?:[^.!?;\n]|[.!?;](?=\S))+[.!?;\n]?", longest=_MOST_CHARACTERS)
 _FROM = lazy_pattern(
@@ -172,6 +210,7 @@ _MARK = re.compile(r"\w\(|[\[\]{}=<>|&$;\\]|--|::")
 _MOST_MARKS = 0.2
 _LABEL = re.compile(r"\s*([^\W\d_]{3,20}): ")
 _QUOTED = re.compile(r"`[^`\n]{1,80}`")
+_ERROR = re.compile("\u201c[^\u201c\u201d]*\u201d")
 _CODE = re.compile(r"&&|\||(?:^|\s)--?[a-z]|\$[({\w]|[{};]|=\S|^(?:cd|ls|git|npm|grep|find|cat|sed) ")
 _PLAIN = re.compile(r"^0+(?=\d)|(?<=\d)(?:st|nd|rd|th|:00)$")
 _DIGIT = re.compile(r"\d")
@@ -254,6 +293,14 @@ def says_change(newer: str, older: str, signs: Mapping[str, float], *, is_short:
         return False
     is_contrary = signs["refused"] and signs["shared"] >= _REFUSING and not old.is_negated
     return bool(explicit) or (bool(is_contrary) and not old.stems < new.stems)
+
+
+def can_replace(newer: str, older: str) -> bool:
+    """Say whether a later text states anything for as many cases as the earlier one."""
+    if _EVERY_CASE.search(older) and _ONE_CASE.search(newer) and not _EVERY_CASE.search(newer):
+        return False
+    is_request = _REQUEST.search(newer) is not None
+    return is_request or not (newer.rstrip().endswith("?") and is_question(newer))
 
 
 def read_signs(newer: str, older: str, asked: str, ratio: float) -> dict[str, float]:
@@ -431,6 +478,21 @@ def words_beside_end(text: str) -> frozenset[str]:
     words = _TOKEN.findall(text[:_MOST_CHARACTERS].lower())
     ends = [at for at, word in enumerate(words) if word in END_WORDS]
     return frozenset(word for at in ends for word in words[max(0, at - _BESIDE) : at + _BESIDE + 1])
+
+
+def is_about(lesson: str, subject: frozenset[str]) -> bool:
+    """Say whether a mined lesson names a subject itself, by its stems, not only in the error it quotes."""
+    return not subject.isdisjoint(read_statement(_ERROR.sub(" ", lesson)).stems)
+
+
+def is_remark(text: str) -> bool:
+    """Say whether a text only announces what its speaker does next: "All pass. Now run the linter." """
+    if len(text.split()) > _REMARK_WORDS or _REASON.search(text):
+        return False
+    others = [each for each in split_sentences(text) if not _NEXT.match(each)]
+    return len(others) < len(split_sentences(text)) and all(
+        len(each.split()) <= _OUTCOME_WORDS and _WENT_WELL.search(each) for each in others
+    )
 
 
 def _find_end(found: Iterable[tuple[str, frozenset[str]]], own: frozenset[str]) -> str:

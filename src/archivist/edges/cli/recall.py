@@ -149,6 +149,8 @@ def _explain_score(hit: Hit, weights: Weights) -> str:
         parts.append(f"standing wish {why.wish:.2f}")
     if why.speaker:
         parts.append(f"speaker {why.speaker:.2f}")
+    if why.period:
+        parts.append(f"time {why.period:.2f}")
     standing = f", {why.standing:g}· as {hit.kind}" if why.standing != 1 else ""
     sum_ = f"[{' + '.join(parts)}{standing}]"
     moved = f", here {hit.score:.2f}" if hit.score != score.total else ""
