@@ -37,6 +37,17 @@ def test_setup_takes_no_session_of_a_lookalike(
     assert "2 found: 1 of codex, 1 of copilot-cli" in archivist("setup", "--yes", cwd=mine).out
 
 
+@pytest.mark.parametrize("remote", [THEIRS, OURS.replace("github.com", "github.com/x")])
+def test_the_host_that_copilots_log_says_counts(
+    archivist: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: str
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    client_homes.copilot(home, Path("/gone/checkout"), 1, "corp/private", "github.com")
+    other, mine = make_repository(tmp_path / "lookalike", remote), make_repository(tmp_path / "mine", OURS)
+    assert _REMEDY not in archivist("setup", "--yes", cwd=other).out
+    assert "1 found: 1 of copilot-cli" in archivist("setup", "--yes", cwd=mine).out
+
+
 @pytest.mark.parametrize("is_gone", [False, True])
 @pytest.mark.parametrize("name", ["mine", "private"])
 def test_a_shared_bank_keeps_a_lookalike_apart(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from archivist import Bank
+from archivist.records import Event
 from tests.attacks.client_logs import SHAPES
 from tests.commands import Command
 
@@ -79,15 +81,17 @@ def test_what_a_forked_session_repeats_happened_once(bank_cli: Command, project:
     """`--fork-session` copies all earlier lines, so that a guess of one run would be that of two."""
     lines = SHAPES["claude.typed"]("s-1", "Fix the failing test of the parser.").splitlines()
     fork = [line.replace('"sessionId": "s-1"', '"sessionId": "s-9"') for line in lines]
-    more = fork[0].replace("T09:", "T11:").replace("Fix the failing test", "Now list the files")
+    more = (
+        fork[0].replace("T09:", "T11:").replace("Fix the failing test", "List files").replace("-1-0", "-9-9")
+    )
     (project.parent / "s-1.jsonl").write_text("\n".join(lines) + "\n")
     (project.parent / "s-9.jsonl").write_text("\n".join([*fork, more]) + "\n")
     other = {"s-1": "s-9", "s-9": "s-1"}[first]
     counts = []
     for name in (first, other, other, first):
         assert bank_cli("capture", str(project.parent / f"{name}.jsonl")).code == 0
-        listed = json.loads(bank_cli("episodes", "list", "--json").out)["episodes"]
-        counts.append(sum(each["events"] for each in listed))
+        with Bank.open(project) as bank, bank.reading() as reader:
+            counts.append(reader.count(Event))
     # The fork adds its own words, whichever comes first, and capturing again adds nothing.
     assert counts[1:] == [counts[1]] * 3
     assert counts[1] - counts[0] == (1 if first == "s-1" else 0)

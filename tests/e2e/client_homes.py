@@ -148,11 +148,12 @@ def gemini(home: Path, folder: Path, number: int = 0) -> Path:
     return _write_lines(top / "chats" / f"session-2026-03-02T09-00-{session[:8]}{number}.jsonl", lines)
 
 
-def copilot(home: Path, folder: Path, number: int = 0, repository: str = "") -> Path:
+def copilot(home: Path, folder: Path, number: int = 0, repository: str = "", host: str = "") -> Path:
     """Write a session of Copilot CLI."""
     times = _times(number, 8)
     session = f"7c000000-0000-4000-8000-{number:012d}"
     context = {"cwd": str(folder), "gitRoot": str(folder), "repository": repository}
+    context |= {"repositoryHost": host} if host else {}
     start = {"sessionId": session, "version": 1, "copilotVersion": "1.0.102", "context": context}
     events: list[tuple[str, dict[str, Any]]] = [
         ("session.start", start), ("user.message", {"content": "Test the kiln"}),
