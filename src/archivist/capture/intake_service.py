@@ -86,7 +86,7 @@ class CaptureOverrides(NamedTuple):
 
 
 def _moment_of(event: Event) -> tuple[object, ...]:
-    return event.time, event.kind, event.tool, event.text
+    return event.time, event.kind, event.tool, event.text, hash(event.output)
 
 
 class Intake:

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from archivist.capture.recorder import task_of
@@ -78,6 +78,10 @@ _PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\
 _OPEN_SECTION = lazy_pattern(
     r"#{1,6}.*\b(?:next|todo|to do|remaining|blockers?|blocked|open|left)\b", re.IGNORECASE
 )
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+")
+# A sentence of more words than these that a program printed is its own; "12 passed in 3 s" is anybody's.
+_LEAST_PASSED_ON = 4
+_PUNCTUATION = dict.fromkeys(map(ord, "→`*_~>\"'“”‘’«»„.,;:!?()[]{}#|"), " ")
 _INNER_END = lazy_pattern(r"(?<![.!?])[.!?]++\s++(?=[A-Z`\"“'(\[\d])")
 # The check did not run: what it would have found is not known.
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
@@ -201,8 +205,12 @@ def summarise_run(
 
 
 def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
-    """Yield the run in turns, each with what the user asked, and what comes before the first."""
+    """Yield the run in turns, each with what the user asked, and what comes before the first.
+
+    What an agent only passes on of a program's output is no word of its own.
+    """
     turn = _Turn("")
+    printed = f" {_plain_words(' '.join(event.output for event in events if event.tool))} "
     for event in events:
         if event.kind is EventKind.MESSAGE and event.role == "user":
             if is_request(request := task_of(event.text)):
@@ -210,11 +218,30 @@ def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
                     yield turn
                 turn = _Turn(request, event.seq)
         elif event.kind is EventKind.MESSAGE and event.role == "assistant":
-            turn.said.append(event)
+            turn.said.append(replace(event, text=_without_printed(event.text, printed)))
         elif event.tool:
             turn.last_call = event.seq
     if turn.request or turn.said:
         yield turn
+
+
+def _without_printed(text: str, printed: str) -> str:
+    """Return what an agent said without the sentences that a program had printed."""
+    lines = []
+    for line in text.splitlines():
+        sentences = _SENTENCE_END.split(line)
+        kept = [each for each in sentences if not _is_printed(each, printed)]
+        lines.append(line if len(kept) == len(sentences) else " ".join(kept))
+    return "\n".join(lines)
+
+
+def _is_printed(sentence: str, printed: str) -> bool:
+    words = _plain_words(sentence)
+    return words.count(" ") >= _LEAST_PASSED_ON and f" {words} " in printed
+
+
+def _plain_words(text: str) -> str:
+    return " ".join(text.casefold().translate(_PUNCTUATION).split())
 
 
 def _opening(episode: Episode, turns: Sequence[_Turn]) -> str:
