@@ -155,7 +155,7 @@ class Intake:
 
             self._count += 1
             event = self._cleaner.clean(item)
-            if self._is_log and self._is_copied(event):
+            if self._is_log and event.tool and self._is_copied(event):
                 return
             event = self._assign_part(event)
             folder = str(event.extra.get(FOLDER) or "")
@@ -168,9 +168,9 @@ class Intake:
             self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
 
     def _is_copied(self, event: Event) -> bool:
-        """Say whether an event is the beginning of another session, which a fork's log tells once more.
+        """Say whether a call is of the beginning of another session, which a fork's log tells once more.
 
-        It happened once. The log that was captured first keeps it.
+        It happened once. The log that was captured first keeps it. What was said is told in both.
         """
         run = event.run
         if run not in self._copied:
@@ -181,10 +181,10 @@ class Intake:
         return False
 
     def _read_forked(self, first: Event) -> set[tuple[object, ...]]:
-        """Return what the bank knows of the own session that began as this one, if it is another."""
+        """Return the calls of the own session that began as this one, if it is another."""
         from archivist.records import Event
 
-        if first.time is None or not first.text:
+        if first.time is None:
             return set()
         from archivist.clock import to_text
 

@@ -81,7 +81,7 @@ _OPEN_SECTION = lazy_pattern(
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+")
 # A sentence of more words than these that a program printed is its own; "12 passed in 3 s" is anybody's.
 _LEAST_PASSED_ON = 4
-_PUNCTUATION = dict.fromkeys(map(ord, "→`*_~>\"'“”‘’«»„.,;:!?()[]{}#|"), " ")
+_PUNCTUATION = dict.fromkeys(map(ord, "→`*_~>\"'\u201c\u201d\u2018\u2019\u201e«»,.;:!?()[]{}#|"), " ")
 _INNER_END = lazy_pattern(r"(?<![.!?])[.!?]++\s++(?=[A-Z`\"“'(\[\d])")
 # The check did not run: what it would have found is not known.
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
