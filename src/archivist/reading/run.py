@@ -99,6 +99,12 @@ _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
 # An import by a path is of the project's own code.
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
+# What a sandbox blocks, by its message, where it is not the network.
+_BLOCKED = (
+    ("git index", lazy_pattern(r"\.git/|index\.lock")),
+    ("ports", lazy_pattern(r"(?i)\b(?:listen|bind)(?:ing)?\b")),
+)
+
 # What failed, and the number of the call that overcame it.
 CureEnd = tuple[str, int]
 
@@ -373,7 +379,9 @@ def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[Observe
     """
     for each in met:
         if each.cure and each.cure.remedy.text == OUTSIDE_ADVICE:
-            about = each.failure._replace(subject=each.act.purpose)
+            kind = next((name for name, pattern in _BLOCKED if pattern.search(each.failure.line)), "")
+            kind = "network" if each.failure.kind is K.NETWORK else kind
+            about = each.failure._replace(subject=f"{kind}: {each.act.purpose}")
             yield replace(each, key=f"{project}|{K.REMEDY}:{OUTSIDE_SANDBOX}", failure=about)
         if each.cure is None or each.cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
             continue

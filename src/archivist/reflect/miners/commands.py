@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import takewhile
 
@@ -24,11 +24,13 @@ from archivist.reading.wording import (
     code,
     format_list,
     format_rule,
+    format_run_count,
     general_command,
     is_informative,
     quote_error,
 )
 from archivist.records import Category
+from archivist.records.run_words import OUTSIDE_ADVICE_FOR_ALL
 from archivist.reflect.miners.material import (
     Case,
     Material,
@@ -197,17 +199,30 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
         elif case.runs > 1 and (outside := case.best_remedy(RemedyKind.SAID)):
             # Each call fails with a message of its own; the cause is the same.
-            calls = [code(name) for name in case.subjects][:_MOST_CALLS]
-            called = format_list([*calls, "other commands"] if len(case.subjects) > _MOST_CALLS else calls)
-            action = "ask to run them outside of the sandbox" if calls[1:] else outside.text
+            called = _list_blocked(case.subjects)
+            action = OUTSIDE_ADVICE_FOR_ALL if len(case.subjects) > 1 else outside.text
             yield make_candidate(
                 material,
                 case,
-                f"the sandbox blocks {called}: {action}",
+                f"the sandbox blocks {called}: {action} (worked in {format_run_count(case.runs)})",
                 rule=format_rule(f"the sandbox blocks {called}", action),
                 remedies=(outside.text,),
                 words=("sandbox",),
             )
+
+
+def _list_blocked(subjects: Iterable[str]) -> str:
+    """Return the calls that a sandbox blocks, those of one kind together, as network or ports."""
+    calls: dict[str, list[str]] = {}
+    for kind, _, name in (subject.rpartition(": ") for subject in subjects):
+        calls.setdefault(kind, []).append(code(name))
+    most = max(2, _MOST_CALLS // len(calls))
+    listed = [
+        format_list([*those[:most], "other commands"] if len(those) > most else those)
+        + (f" ({kind})" if kind else "")
+        for kind, those in calls.items()
+    ]
+    return format_list(listed)
 
 
 def mine_refused_options(material: Material) -> Iterator[Candidate]:

@@ -55,12 +55,14 @@ from archivist.reading.wording import (
     tags,
 )
 from archivist.records import Category, Scope
-from archivist.records.run_words import OUTSIDE_ADVICE
+from archivist.records.run_words import APPROVALS, OUTSIDE_ADVICE
 
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
 # Remedies that are commands, which another run may carry out as they stand.
 _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
+# What a sandbox may forbid.
+_OF_SANDBOX = (FailureKind.PERMISSION, FailureKind.NETWORK)
 _LONGEST_SHOWN = 150
 _MOST_CALLS = 4
 # One outage may last an evening and the morning after.
@@ -610,8 +612,9 @@ def make_candidate(
     is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS
     signature, risk = case.first.failure.signature, suspicion(case.line, "")
     best = case.best_remedy()
-    # Another client has no such mode to ask for.
-    is_of_client = best is not None and best.text == OUTSIDE_ADVICE
+    # Another client has no such mode to ask for, nor the sandbox that may forbid a call.
+    is_sandboxed = APPROVALS in material.reading.episode.extra and case.kind in _OF_SANDBOX
+    is_of_client = best.text == OUTSIDE_ADVICE if best else is_sandboxed
     return Candidate(
         key=case.key,
         summary=clip_words(summary),
