@@ -246,6 +246,8 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     said = " ".join(words.values())
     failing = " ".join(words[each.name] for each in chosen if each.lesson.category != "test_strategy")
     advised = {remedy for each in chosen for remedy in each.lesson.remedies}
+    # What mends the findings of a check is told with the check.
+    is_fix_told = any(each.lesson.remedies and "|check:" in each.lesson.signature for each in chosen)
     works = [
         each
         for each in habits.works
@@ -253,6 +255,7 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
         if (not each.is_plain or (each.errors and 2 * each.found_in >= each.tried))
         and f"`{each.command}`" not in (said if each.errors else failing)
         and each.command not in advised
+        and not (is_fix_told and each.purpose == "fix")
     ]
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}

@@ -447,7 +447,9 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
         clients = {runs[run].provider for run in of_runs}
         is_of_client = len(clients) == 1 and any(entry.get("kind") in _OF_CLIENT for entry in entries)
         met_by = clients.pop() if is_of_client else ""
-        failing = FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries), met_by)
+        called = {str(entry.get("called") or name) for entry in entries}
+        shown = called.pop() if len(called) == 1 else name
+        failing = FailingCall(shown, cause, len(of_runs), among, advice, _events_of(entries), met_by)
         found.setdefault(name, failing)
     return tuple(found.values())[:_MOST_FAILING]
 
@@ -606,6 +608,8 @@ def select_commands(
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""
+        # What mends the whole project serves more runs than what mends a file.
+        weight = 2 * weight + ("<" not in command)
         if purpose in _PURPOSES and weight > best.get(kind, (0,))[0] and _is_plain(folder):
             best[kind] = weight, found
     chosen: list[WorkingCommand] = []
