@@ -160,8 +160,7 @@ def test_reviews_of_a_session_do_not_decide_what_the_user_s_own_session_is_told(
     for told in _told(bank):
         assert OUTSIDE_ADVICE in told
         assert "not run" not in told
-        # Whose session a log that names none reviews is unknown.
-        assert "9 runs" not in told or not parent
+        assert "9 runs" not in told
         assert "Failed here lately" not in told
 
 

@@ -377,6 +377,7 @@ def _select_known_issues(
                 limit=2 * rules.max_lessons,
             )
             timeouts = _find_timeouts(reader, (project, ""), request.provider)
+            lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
         offered += [
             _mark_source(bank, source, lesson)
             for lesson in lessons
