@@ -621,3 +621,12 @@ def test_what_a_person_forgot_does_not_come_back_as_what_failed_lately(bank: Ban
     for lesson in bank.lessons.query(Query()):
         bank.forget(lesson.id)
     assert _failing(bank) == ""
+
+
+@pytest.mark.req("N1")
+def test_what_keeps_failing_is_told_with_its_subcommand() -> None:
+    entry = {"name": "tool", "kind": "prompt", "class": "no terminal", "called": "tool attach"}
+    other = {**entry, "called": "tool login"}
+    (of_one,) = select_failing([FailingRun([{"shop|prompt": entry}])] * 3, 3)
+    (of_several,) = select_failing([FailingRun([{"shop|prompt": each}]) for each in (entry, other)], 3)
+    assert (of_one.call, of_several.call) == ("tool attach", "tool")
