@@ -184,18 +184,13 @@ def rank_lessons(
     return chosen, left
 
 
-# What an edit got wrong that other edits of the project get wrong, too.
-_INDENTED = frozenset(("tabs", "spaces"))
-
-
 def _price(lesson: Lesson, *, has_remedy: bool) -> float:
     """Return how many times likelier than others a lesson must be to be worth its line.
 
     A warning that does not say what to do is worth less, and least what the tool says itself at once.
     """
     if _edited_with(lesson):
-        # Without a cause in this project it is the client's own matter.
-        return 6 if not _INDENTED.isdisjoint(lesson.tags) or is_said(lesson) else inf
+        return 6
     price = 1.0 if has_remedy else 2.0
     if lesson.status is Status.CANDIDATE and len(lesson.runs) == 1:
         # In a young project it is all that is known. No other run has the commit that one run met.

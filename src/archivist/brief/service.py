@@ -368,11 +368,10 @@ def _select_known_issues(
             fitting = _audience_conditions(reader, request.audience)
             if request.domain:
                 fitting.append(one_of("domain", (request.domain, GENERAL)))
-            often = (at_least("frequency", rules.always_at_frequency),)
             lessons = reader.select(
                 Lesson,
                 *conditions,
-                *([any_of(fitting, often)] if fitting else ()),
+                *([any_of(fitting, (at_least("frequency", rules.always_at_frequency),))] if fitting else ()),
                 order=("-frequency", "number"),
                 limit=2 * rules.max_lessons,
             )

@@ -321,7 +321,7 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
         if case.runs == 1 and len(case.met) < _MANY and (remedy is None or act.steps):
             continue
         if case.key.endswith(_PATCH):
-            tool, action, slip, slipped = "patch", remedy.text if remedy else "", "", None
+            tool, action = "patch", remedy.text if remedy else ""
             summary = f"patches written by hand often do not apply ({failure.signature.error})"
             summary += f": what worked was {action}" if action else ""
             rule = ("a file is to be changed", f"no patches written by hand: {action}")
@@ -339,7 +339,7 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             summary,
             rule=format_rule(*rule) if action else "",
             remedies=(action,) if action else (),
-            words=("edit", tool, *([slip] if slipped else [])),
+            words=("edit", tool),
         )
         # Another harness has other tools.
         yield found if act.steps else replace(found, provider=material.reading.episode.provider)

@@ -218,9 +218,7 @@ def _without_arguments(case: Case) -> Remedy | None:
     """
     remedy, name = case.best_remedy(), case.first.failure.subject
     words = remedy.text.split() if remedy and remedy.way is RemedyKind.COMMAND else []
-    places = [
-        place for place, word in enumerate(words) if (word == name and place) or word.endswith(f"/{name}")
-    ]
+    places = [place for place, word in enumerate(words) if word == name and place]
     if remedy is None or not places:
         return remedy
     is_named_twice = len(places) > 1 and words[places[1] - 1] == "--"
