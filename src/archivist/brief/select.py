@@ -299,22 +299,17 @@ def fit_to_sandbox(lessons: Sequence[Lesson], approvals: Callable[[], str]) -> l
         return list(lessons)
     from dataclasses import replace
 
-    mode = approvals()
-    clients = {lesson.provider for lesson in lessons if lesson.signature.endswith(f":{OUTSIDE_SANDBOX}")}
-    return [
-        replace(
-            lesson,
-            summary=word_for_approvals(lesson.summary, mode),
-            rule=word_for_approvals(lesson.rule, mode),
-        )
-        if says_to_ask(lesson.summary)
-        else lesson
-        for lesson in lessons
-        if lesson.signature.endswith(f":{OUTSIDE_SANDBOX}")
-        or lesson.provider not in clients
-        or not says_to_ask(lesson.summary)
-        or is_of_person(lesson)
-    ]
+    mode, of_all = approvals(), f":{OUTSIDE_SANDBOX}"
+    clients = {lesson.provider for lesson in lessons if lesson.signature.endswith(of_all)}
+    found: list[Lesson] = []
+    for lesson in lessons:
+        if says_to_ask(lesson.summary):
+            if lesson.provider in clients and not (lesson.signature.endswith(of_all) or is_of_person(lesson)):
+                continue
+            summary, rule = (word_for_approvals(text, mode) for text in (lesson.summary, lesson.rule))
+            lesson = replace(lesson, summary=summary, rule=rule)  # noqa: PLW2901
+        found.append(lesson)
+    return found
 
 
 def is_of_person(lesson: Lesson) -> bool:
