@@ -361,18 +361,24 @@ def test_refused_edits_are_told_with_their_cause_or_where_a_third_of_the_runs_me
 
 @pytest.mark.req("N1")
 def test_a_patch_that_was_refused_is_noted_with_how_it_was_made() -> None:
-    def subjects(*files: str) -> Sequence[str]:
+    def refuse(seq: int, files: Sequence[str]) -> Event:
         parts = "\n".join(f"*** Update File: {file}\n@@\n-old\n+new" for file in files)
         patch = f"*** Begin Patch\n{parts}\n*** End Patch"
-        refused = Event(run="run-1", seq=1, kind=EventKind.EDIT, tool="apply_patch", text=patch,
-                        target=files[0], is_error=True, output="Failed to find expected lines in a.py",
-                        extra={"patch": patch})  # fmt: skip
-        run = read_run(Episode(id="run-1", project="shop"), (refused,), suspicion=lambda *_: "")
+        return Event(run="run-1", seq=seq, kind=EventKind.EDIT, tool="apply_patch", text=patch,
+                     target=files[0], is_error=True, output="Failed to find expected lines in a.py",
+                     extra={"patch": patch})  # fmt: skip
+
+    def subjects(*files: str, then: Sequence[str] = ()) -> Sequence[str]:
+        refused = tuple(refuse(seq, those) for seq, those in enumerate((files, *([then] if then else []))))
+        run = read_run(Episode(id="run-1", project="shop"), refused, suspicion=lambda *_: "")
         (entry,) = run.digest["failures"].values()
         return list(entry["subjects"])
 
     assert subjects("a.py", "b.py") == ["several files"]
     assert subjects("a.py") == []
+    # Most of the refused patches must have had several.
+    assert subjects("a.py", "b.py", then=["a.py"]) == []
+    assert subjects("a.py", "b.py", then=["a.py", "c.py"]) == ["several files"]
 
 
 @pytest.mark.req("N1", "N2")
@@ -615,3 +621,12 @@ def test_what_a_person_forgot_does_not_come_back_as_what_failed_lately(bank: Ban
     for lesson in bank.lessons.query(Query()):
         bank.forget(lesson.id)
     assert _failing(bank) == ""
+
+
+@pytest.mark.req("N1")
+def test_what_keeps_failing_is_told_with_its_subcommand() -> None:
+    entry = {"name": "tool", "kind": "prompt", "class": "no terminal", "called": "tool attach"}
+    other = {**entry, "called": "tool login"}
+    (of_one,) = select_failing([FailingRun([{"shop|prompt": entry}])] * 3, 3)
+    (of_several,) = select_failing([FailingRun([{"shop|prompt": each}]) for each in (entry, other)], 3)
+    assert (of_one.call, of_several.call) == ("tool attach", "tool")

@@ -9,16 +9,29 @@ import pytest
 
 from archivist import Bank
 from archivist.recall.query import Query
-from archivist.records import Episode, Event, EventKind
+from archivist.records import Episode, EpisodeKind, Event, EventKind
 from archivist.records.run_words import APPROVALS, OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 from tests.conftest import START
 
 NO_HOST = "ssh: Could not resolve hostname git.example: Temporary failure in name resolution"
 NO_NETWORK = "error connecting to api.git.example"
+NO_PORT = "Error: listen EPERM: operation not permitted 127.0.0.1:4010"
+NO_INDEX = "fatal: Unable to create '/srv/shop/.git/index.lock': Operation not permitted"
+REPORT = "report it as not run, and use the checks that work"
+FOR_BOTH = f"{OUTSIDE_ADVICE} (worked in 3 runs); where nobody can be asked, report it as not run"
 
 
 def _run(
-    bank: Bank, name: str, command: str, output: str, *, hours: int, provider: str = "", approvals: str = ""
+    bank: Bank,
+    name: str,
+    command: str,
+    output: str,
+    *,
+    hours: int,
+    provider: str = "",
+    approvals: str = "",
+    parent: str = "",
+    kind: EpisodeKind = EpisodeKind.ORCHESTRATOR_RUN,
 ) -> None:
     """Take in a run whose call fails in the sandbox and works outside of it."""
     when = START + timedelta(hours=hours)
@@ -43,8 +56,11 @@ def _run(
     noted: dict[str, Any] = {APPROVALS: approvals} if approvals else {}
     # Without approvals nobody can be asked.
     events = (failed,) if approvals == "off" else (failed, repeated)
+    events = events if output else (repeated,)
     episode = Episode(
         id=name,
+        parent=parent,
+        kind=kind,
         project="shop",
         provider=provider,
         task=f"Task {hours}",
@@ -64,8 +80,8 @@ def test_what_the_sandbox_forbids_is_one_lesson_that_names_the_calls(bank: Bank)
     brief = bank.brief(repo="shop").text
     assert "Failed here lately" not in brief
     (told,) = [line for line in brief.splitlines() if "sandbox" in line]
-    blocked = "the sandbox blocks `git push` and `gh pr create`"
-    assert told == f"1. {blocked}: ask to run them outside of the sandbox (seen 3x)"
+    blocked = "the sandbox blocks `git push` and `gh pr create` (network)"
+    assert told == f"1. {blocked}: ask to run them outside of the sandbox (seen 3x, worked in 3 runs)"
     (grouped,) = (each for each in bank.lessons.query(Query()) if blocked in each.summary)
     assert set(grouped.runs) == {"run-1", "run-2", "run-3"}
 
@@ -98,3 +114,102 @@ def test_runs_without_approvals_are_told_to_report_what_the_sandbox_forbids(bank
     for hours in range(6, 9):
         _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="on")
     assert OUTSIDE_ADVICE in bank.brief(repo="shop").text
+
+
+def _told(bank: Bank, provider: str = "codex") -> tuple[str, str, str]:
+    """Return what is told of a blocked push at the start, at a prompt and beside the failure."""
+    asked = {"tool": "shell", "command": "git push origin main", "provider": provider}
+    prompt = "git push is blocked by the sandbox, it cannot resolve its hostname"
+    at_prompt = bank.sessions.brief_prompt("other", "shop", prompt, provider=provider)
+    return (
+        bank.brief(repo="shop", provider=provider).text,
+        at_prompt.text if at_prompt else "",
+        bank.sessions.brief_failure("next", "shop", NO_HOST, **asked).text,
+    )
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize(
+    ("parent", "kind"), [("run-0", EpisodeKind.SUBAGENT_RUN), ("", EpisodeKind.SUBAGENT_RUN)]
+)
+def test_reviews_of_a_session_do_not_decide_what_the_user_s_own_session_is_told(
+    bank: Bank, parent: str, kind: EpisodeKind
+) -> None:
+    for hours in range(3):
+        _run(
+            bank,
+            f"run-{hours}",
+            "git push origin main",
+            NO_HOST,
+            hours=hours,
+            provider="codex",
+            approvals="on",
+        )
+    for hours in range(3, 9):
+        _run(
+            bank,
+            f"review-{hours}",
+            "git push origin main",
+            NO_HOST,
+            hours=hours,
+            provider="codex",
+            approvals="off",
+            parent=parent,
+            kind=kind,
+        )
+    for told in _told(bank):
+        assert OUTSIDE_ADVICE in told
+        assert "not run" not in told
+        assert "9 runs" not in told
+        assert "Failed here lately" not in told
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize(("modes", "advice"), [("off", REPORT), ("on", OUTSIDE_ADVICE), ("mixed", FOR_BOTH)])
+def test_all_hooks_say_the_same_of_the_sandbox_and_count_only_what_worked(
+    bank: Bank, modes: str, advice: str
+) -> None:
+    for hours in range(3):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, provider="codex")
+    for hours, mode in enumerate({"on": ("on",), "off": ("off",) * 3, "mixed": ("on", "off")}[modes]):
+        _run(
+            bank,
+            f"later-{hours}",
+            "make lint",
+            "",
+            hours=9 + hours,
+            provider="codex",
+            approvals=mode,
+        )
+    start, at_prompt, beside = _told(bank)
+    for told in (start, at_prompt, beside):
+        assert advice.partition(" (")[0] in told
+        assert ("worked in" in told) is (modes != "off")
+        assert ("where nobody can be asked" in told) is (modes == "mixed")
+    if modes == "mixed":
+        assert FOR_BOTH in beside
+        assert FOR_BOTH in start
+
+
+@pytest.mark.req("N1")
+def test_what_one_sandbox_blocks_is_one_entry_that_names_the_kinds(bank: Bank) -> None:
+    blocked = [("git push origin main", NO_HOST), ("npm run dev", NO_PORT), ("git commit -m fix", NO_INDEX)]
+    for hours in range(6):
+        _run(bank, f"run-{hours}", *blocked[hours % 3], hours=hours, provider="codex", approvals="on")
+    (told,) = [
+        line for line in bank.brief(repo="shop", provider="codex").text.splitlines() if "sandbox" in line
+    ]
+    assert told == (
+        "1. the sandbox blocks `git commit` (git index), `git push` (network) and `npm run dev` (ports):"
+        " ask to run them outside of the sandbox (seen 6x, worked in 6 runs)"
+    )
+
+
+@pytest.mark.req("N1")
+@pytest.mark.parametrize(("asker", "is_told"), [("codex", True), ("opencode", False)])
+def test_a_right_that_one_client_lacks_is_no_failure_of_another(
+    bank: Bank, asker: str, is_told: bool
+) -> None:
+    for hours in range(3):
+        _run(bank, f"run-{hours}", "npm run dev", NO_PORT, hours=hours, provider="codex", approvals="off")
+    assert ("`npm run dev`" in bank.brief(repo="shop", provider=asker).text) is is_told

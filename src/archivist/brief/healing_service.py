@@ -10,7 +10,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist import projects
-from archivist.brief.select import BriefedLesson, RenderedBrief, is_for, is_of_person, says_remedy
+from archivist.brief.select import (
+    BriefedLesson,
+    RenderedBrief,
+    fit_to_sandbox,
+    is_for,
+    is_of_person,
+    says_remedy,
+    says_to_ask,
+    word_for_approvals,
+)
+from archivist.brief.works import find_approvals
 from archivist.records.run_words import OUTSIDE_ADVICE
 from archivist.records.words import NOTES, PART, Provenance, Status
 from archivist.store.filters import (
@@ -168,6 +178,8 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantin
         if is_command and is_destructive(text):
             # What one run destroyed is not repeated; what several did is shown as a warning.
             warnings += [f"{_count_runs(runs)} did {shown}, {WARNING}"] if runs > 1 else []
+        elif text == OUTSIDE_ADVICE:
+            lines.append(f"{text} (worked in {_count_runs(runs)})")
         else:
             since = ", but not when it was tried last" if has_failed else ""
             lines.append(f"worked in {_count_runs(runs)}{since}: {shown}")
@@ -265,11 +277,16 @@ def heal(bank: Bank, error: str, asked: HealRequest) -> RenderedBrief:
         if failure is not None:
             asked = asked._replace(command=command)
             found, is_forgotten = _heal_known(reader, names, failure, error, asked)
+            if says_to_ask(found.text):
+                mode = find_approvals(reader, names, asked.provider)
+                lines = [word_for_approvals(line, mode) for line in found.text.splitlines(keepends=True)]
+                return found._replace(text="".join(lines))
             if found.text:
                 return found
         similar = _similar_lessons(reader, failure, error, project, asked.run)
         found_like = reader.records("lesson", similar).values() if similar else ()
         lessons = [lesson for lesson in found_like if is_for(lesson, asked.provider)]
+        lessons = fit_to_sandbox(lessons, lambda: find_approvals(reader, names, asked.provider))
         # What a person forgot is not told in the words of another lesson that only sounds like it.
         return _render([lesson for lesson in lessons if not is_forgotten or is_of_person(lesson)])
 

@@ -4,13 +4,14 @@ Every door builds a `BriefRequest`, so that the same question has the same answe
 no postponed annotations: a hook makes them on its way, and compiling annotations from text costs it time.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.brief.works import NO_HABITS, Habits
 from archivist.config import BriefRules
+from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_ADVICE_FOR_ALL, OUTSIDE_SANDBOX
 
 if TYPE_CHECKING:
     from archivist.records import Lesson
@@ -21,11 +22,10 @@ else:
 GENERAL = "general"
 # The global bank and the project's both number their lessons from one, so that its names need a mark.
 GLOBAL_MARK = "global-"
-# What lessons advise against a sandbox, and what an agent without approvals can do instead.
-_ASKS = {
-    "ask to run it outside of the sandbox": "report it as not run, and use the checks that work",
-    "ask to run them outside of the sandbox": "report them as not run, and use the checks that work",
-}
+# What is advised against a sandbox, and what an agent without approvals can do instead.
+_ASKS = {OUTSIDE_ADVICE: "report it as not run", OUTSIDE_ADVICE_FOR_ALL: "report them as not run"}
+_USE_OTHERS = ", and use the checks that work"
+_WORKED = " (worked in "
 
 
 class BriefFormat(StrEnum):
@@ -246,6 +246,8 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     said = " ".join(words.values())
     failing = " ".join(words[each.name] for each in chosen if each.lesson.category != "test_strategy")
     advised = {remedy for each in chosen for remedy in each.lesson.remedies}
+    # What mends the findings of a check is told with the check.
+    is_fix_told = any(each.lesson.remedies and "|check:" in each.lesson.signature for each in chosen)
     works = [
         each
         for each in habits.works
@@ -253,6 +255,7 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
         if (not each.is_plain or (each.errors and 2 * each.found_in >= each.tried))
         and f"`{each.command}`" not in (said if each.errors else failing)
         and each.command not in advised
+        and not (is_fix_told and each.purpose == "fix")
     ]
     # What a lesson or a command says of a call is not said again.
     shown = {event for each in chosen for event in each.lesson.evidence.events}
@@ -266,15 +269,47 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     return habits._replace(works=tuple(works), fails=tuple(fails))
 
 
-def leave_asking(lesson: Lesson) -> Lesson:
-    """Return a lesson without the advice to ask for an approval, for runs that can ask nobody."""
-    asks = next((asks for asks in _ASKS if asks in lesson.summary), "")
-    if not asks:
-        return lesson
+def says_to_ask(text: str) -> bool:
+    """Say whether a text advises to ask for an approval."""
+    return any(asks in text for asks in _ASKS)
+
+
+def word_for_approvals(text: str, approvals: str) -> str:
+    """Return advice about a sandbox as it holds where approvals can be asked for, or not; empty if unknown.
+
+    How often asking worked is said of nothing else.
+    """
+    asks = next((asks for asks in _ASKS if asks in text), "")
+    if not asks or approvals == "on":
+        return text
+    before, _, after = text.partition(asks)
+    count = f"{after.partition(')')[0]})" if after.startswith(_WORKED) else ""
+    after = after[len(count) :]
+    if approvals == "off":
+        return f"{before}{_ASKS[asks]}{_USE_OTHERS}{after}"
+    return f"{before}{asks}{count}; where nobody can be asked, {_ASKS[asks]}{after}"
+
+
+def fit_to_sandbox(lessons: Sequence[Lesson], approvals: Callable[[], str]) -> list[Lesson]:
+    """Return lessons with the advice about a sandbox that holds, as `approvals` says.
+
+    A lesson that names all calls that the sandbox blocks stands for those on each of them.
+    """
+    if not any(says_to_ask(lesson.summary) for lesson in lessons):
+        return list(lessons)
     from dataclasses import replace
 
-    summary, rule = (text.replace(asks, _ASKS[asks]) for text in (lesson.summary, lesson.rule))
-    return replace(lesson, summary=summary, rule=rule)
+    mode, of_all = approvals(), f":{OUTSIDE_SANDBOX}"
+    clients = {lesson.provider for lesson in lessons if lesson.signature.endswith(of_all)}
+    found: list[Lesson] = []
+    for lesson in lessons:
+        if says_to_ask(lesson.summary):
+            if lesson.provider in clients and not (lesson.signature.endswith(of_all) or is_of_person(lesson)):
+                continue
+            summary, rule = (word_for_approvals(text, mode) for text in (lesson.summary, lesson.rule))
+            lesson = replace(lesson, summary=summary, rule=rule)  # noqa: PLW2901
+        found.append(lesson)
+    return found
 
 
 def is_of_person(lesson: Lesson) -> bool:

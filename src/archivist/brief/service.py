@@ -6,7 +6,7 @@ A cold process of the command line runs only this, so heavier modules are import
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,13 @@ from archivist.brief.select import (
     LeftLesson,
     RenderedBrief,
     drop_contradicted,
+    fit_to_sandbox,
     is_of_person,
-    leave_asking,
     leave_told,
     order_issues,
     rules_for,
 )
-from archivist.brief.works import NO_HABITS, Habits, read_habits
+from archivist.brief.works import NO_HABITS, Habits, find_approvals, read_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Category, Lesson, LessonType, Provenance, Status
@@ -368,15 +368,15 @@ def _select_known_issues(
             fitting = _audience_conditions(reader, request.audience)
             if request.domain:
                 fitting.append(one_of("domain", (request.domain, GENERAL)))
-            often = (at_least("frequency", rules.always_at_frequency),)
             lessons = reader.select(
                 Lesson,
                 *conditions,
-                *([any_of(fitting, often)] if fitting else ()),
+                *([any_of(fitting, (at_least("frequency", rules.always_at_frequency),))] if fitting else ()),
                 order=("-frequency", "number"),
                 limit=2 * rules.max_lessons,
             )
             timeouts = _find_timeouts(reader, (project, ""), request.provider)
+            lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
         offered += [
             _mark_source(bank, source, lesson)
             for lesson in lessons
@@ -447,8 +447,8 @@ def _select_for_project(
     from archivist.recall.keywords import keywords
 
     words, audience = sorted(keywords(request.task)), request.audience
+    project, said_by = request.project, ""
     with bank.reading() as reader:
-        project, said_by = request.project, ""
         if not project:
             project, said_by = _resolve_project(bank, reader, request.repo, words, request.task)
         lessons, chances = reader.get_cached(
@@ -456,11 +456,11 @@ def _select_for_project(
         )
         habits = reader.get_cached(
             ("habits", project), lambda: read_habits(reader, project), kinds=_HABITS_OF
-        )
-        hits = _search_lessons(reader, words)
-        tallies = reader.tallies([lesson.id for lesson in lessons])
+        ).for_client(request.provider)
+        hits, tallies = _search_lessons(reader, words), reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
-    lessons = _without_others(lessons, timeouts, request.provider, is_unattended=habits.is_unattended)
+        lessons = [each for each in lessons if not _is_of_others(each, timeouts, request.provider)]
+        lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
     offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.
@@ -495,11 +495,11 @@ def _select_for_project(
     return found._replace(project=project, project_by=said_by, habits=habits, chances=met)
 
 
-def _without_others(
-    lessons: Iterable[Lesson], timeouts: dict[str, set[str]], provider: str, *, is_unattended: bool
-) -> list[Lesson]:
-    own = [lesson for lesson in lessons if not _is_of_others(lesson, timeouts, provider)]
-    return list(map(leave_asking, own)) if is_unattended else own
+def _approvals(reader: Reader, project: str, request: BriefRequest) -> str:
+    from archivist.projects import names_of
+
+    is_subagent = request.preset == BriefPreset.SUBAGENT
+    return "off" if is_subagent else find_approvals(reader, names_of(reader, project), request.provider)
 
 
 def _shortlist(

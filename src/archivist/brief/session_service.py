@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, reads, writes
-from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest, is_for
+from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest, fit_to_sandbox, is_for
 from archivist.service import BankService
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ class SessionBriefs(BankService):
             if not ids:
                 return None
             from archivist.brief.rank import everyday_words, match_prompt
+            from archivist.brief.works import find_approvals
             from archivist.projects import names_of
             from archivist.store.filters import one_of
 
@@ -153,7 +154,8 @@ class SessionBriefs(BankService):
             )
             everyday = everyday_words([str(task)[:_PROMPT_CHARACTERS] for (task,) in rows])
             known, _ = briefed_lessons(reader, run)
-        matching = [lesson for lesson in match_prompt(words, ours, everyday) if lesson.id not in known]
+            matching = [lesson for lesson in match_prompt(words, ours, everyday) if lesson.id not in known]
+            matching = fit_to_sandbox(matching, lambda: find_approvals(reader, names, provider))
         untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_withheld(untold) if untold else {}
         from archivist.brief.select import BriefedLesson, RenderedBrief

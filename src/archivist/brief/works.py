@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from archivist.records.run_words import EpisodeKind
 from archivist.records.words import NOTES, Provenance, Status
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ _FAILED = '"failures":{"'
 _APPROVALS = '"approvals":"'
 # What the latest of these say of approvals holds for the next run.
 _LATEST_MODES = 5
+# What such calls may do is a matter of the client's sandbox: another client's runs say nothing of it.
+_OF_CLIENT = frozenset(("permission", "network"))
 _NOTED_PARTS = ('"attempts":{"', '"works":[[', _FAILED)
 # What is told to fail did so in two of the latest runs that failed in anything: where little fails, these
 # reach further back, and where much does, what stopped failing is soon told no more.
@@ -161,7 +164,10 @@ class WorkingCommand(NamedTuple):
 
 
 class FailingCall(NamedTuple):
-    """A call that runs keep failing in for one cause: in how many of the latest, and where it shows."""
+    """A call that runs keep failing in for one cause: in how many of the latest, and where it shows.
+
+    `provider` is the client whose runs alone lacked the right or the network for it.
+    """
 
     call: str
     error: str
@@ -169,6 +175,7 @@ class FailingCall(NamedTuple):
     runs: int
     advice: str = ""
     events: tuple[str, ...] = ()
+    provider: str = ""
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
@@ -196,15 +203,19 @@ class RunOutcome(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """What a project's latest runs did with success, what they often failed in, and how each went.
-
-    `is_unattended`: most of the latest runs that say so could ask nobody for an approval.
-    """
+    """What a project's latest runs did with success, what they often failed in, and how each went."""
 
     works: tuple[WorkingCommand, ...] = ()
     fails: tuple[FailingCall, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
-    is_unattended: bool = False
+
+    def for_client(self, provider: str) -> "Habits":
+        """Leave out what only the runs of other clients lacked a right or the network for."""
+        return self._replace(
+            fails=tuple(
+                each for each in self.fails if not (provider and each.provider) or each.provider == provider
+            )
+        )
 
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
         """Say whether runs made the call of these tags with success since one last met a failure of it.
@@ -277,7 +288,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
 
     rows = reader.select_fields(
         "episode",
-        ("id", "parent", "provider", "extra"),
+        ("id", "parent", "provider", "kind", "extra"),
         one_of("project", names),
         equals("action", None),
         equals("provenance", Provenance.MINED),
@@ -288,7 +299,10 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
     providers: dict[str, str] = {}
-    for name, parent, provider, extra in rows:
+    for name, parent, provider, kind, extra in rows:
+        # A review of a session is none of the user's own, and its log does not name the session.
+        if kind == EpisodeKind.SUBAGENT_RUN and not parent:
+            continue
         root = str(parent or name)
         providers.setdefault(root, str(provider))
         if root not in runs and len(runs) == LATEST_RUNS:
@@ -325,9 +339,32 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     }
     counted = list(failing)[:_FAILING_RUNS]
     fails = select_failing([failing[at] for at in counted], counted[-1] + 1 if counted else 0)
-    modes = [extra for *_, extra in rows if _APPROVALS in extra][:_LATEST_MODES]
-    is_unattended = 2 * sum(f'{_APPROVALS}off"' in extra for extra in modes) > len(modes)
-    return Habits(works, fails, outcomes, is_unattended)
+    return Habits(works, fails, outcomes)
+
+
+def find_approvals(reader: "Reader", names: Sequence[str], provider: str) -> str:
+    """Return whether most of the latest sessions could ask for approvals: on, off, or empty for a draw.
+
+    Sessions that another one started, such as reviews, can ask nobody and say nothing about the user's own.
+    Where no log says, that asking worked says it.
+    """
+    from archivist.store.filters import equals, one_of
+
+    rows = reader.select_fields(
+        "episode",
+        ("extra",),
+        one_of("project", names),
+        equals("action", None),
+        equals("provenance", Provenance.MINED),
+        equals("parent", ""),
+        equals("kind", EpisodeKind.ORCHESTRATOR_RUN),
+        *((equals("provider", provider),) if provider else ()),
+        order=("-finished",),
+        limit=_READ_RECORDS,
+    )
+    modes = [extra for (extra,) in rows if _APPROVALS in extra][:_LATEST_MODES]
+    off = sum(f'{_APPROVALS}off"' in extra for extra in modes)
+    return "on" if 2 * off < len(modes) or not modes else "off" if 2 * off > len(modes) else ""
 
 
 def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mapping[str, Any]]) -> RunOutcome:
@@ -407,7 +444,13 @@ def select_failing(runs: Sequence[FailingRun], among: int) -> tuple[FailingCall,
             if not refused and any(entry.get("kind") in _ABOUT_WORDS for entry in entries):
                 continue
             cause, advice = error + refused, ""
-        found.setdefault(name, FailingCall(name, cause, len(of_runs), among, advice, _events_of(entries)))
+        clients = {runs[run].provider for run in of_runs}
+        is_of_client = len(clients) == 1 and any(entry.get("kind") in _OF_CLIENT for entry in entries)
+        met_by = clients.pop() if is_of_client else ""
+        called = {str(entry.get("called") or name) for entry in entries}
+        shown = called.pop() if len(called) == 1 else name
+        failing = FailingCall(shown, cause, len(of_runs), among, advice, _events_of(entries), met_by)
+        found.setdefault(name, failing)
     return tuple(found.values())[:_MOST_FAILING]
 
 
@@ -565,6 +608,8 @@ def select_commands(
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""
+        # What mends the whole project serves more runs than what mends a file.
+        weight = 2 * weight + ("<" not in command)
         if purpose in _PURPOSES and weight > best.get(kind, (0,))[0] and _is_plain(folder):
             best[kind] = weight, found
     chosen: list[WorkingCommand] = []

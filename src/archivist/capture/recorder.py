@@ -219,6 +219,7 @@ class Recorder:
     run: str = ""
     agent: str = ""
     parent: str = ""
+    is_subagent: bool = False
     items: list[LogItem] = field(default_factory=list)
     time: datetime | None = None
     session: str = ""
@@ -423,6 +424,7 @@ class Recorder:
         if self._calls:
             spent = replace(spent, efficiency=round(1 - self._failed_calls / self._calls.total(), 3))
         self.add_facts(maker=self.maker)
+        is_subagent = bool(self.parent) or self.is_subagent
         same: dict[str, Any] = {name: getattr(self, name) for name in _EPISODE_FIELDS}
         self.items.append(
             Episode(
@@ -430,7 +432,7 @@ class Recorder:
                 project=self.origin.project or self.project,
                 session=self.session or self.run,
                 provider=self.agent or self.maker,
-                kind=EpisodeKind.SUBAGENT_RUN if self.parent else EpisodeKind.ORCHESTRATOR_RUN,
+                kind=EpisodeKind.SUBAGENT_RUN if is_subagent else EpisodeKind.ORCHESTRATOR_RUN,
                 status=status_of(self.stated, self.ending),
                 tags=tuple(dict.fromkeys(filter(None, (self.agent, *self._tools())))),
                 trajectories=(self.origin.path_name,) if self.origin.path_name else (),

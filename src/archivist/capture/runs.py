@@ -130,6 +130,29 @@ def root_run(reader: Reader, episode: Episode) -> str:
     return episode.id
 
 
+def counted_run(reader: Reader, episode: Episode) -> str:
+    """Return the run that counts for what one met: a review, whose log names no session, is of the latest."""
+    from archivist.records.run_words import EpisodeKind
+
+    if episode.parent or episode.kind is not EpisodeKind.SUBAGENT_RUN or episode.started is None:
+        return root_run(reader, episode)
+    from archivist.clock import to_text
+    from archivist.store.filters import at_most, equals
+
+    rows = reader.select_fields(
+        "episode",
+        ("id",),
+        equals("project", episode.project),
+        equals("provider", episode.provider),
+        equals("parent", ""),
+        equals("kind", EpisodeKind.ORCHESTRATOR_RUN),
+        at_most("started", to_text(episode.started)),
+        order=("-started",),
+        limit=1,
+    )
+    return str(rows[0][0]) if rows else episode.id
+
+
 def shorten_ids(ids: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     """Return for each long id its shortest beginning that no other known one has, as git does.
 

@@ -189,6 +189,24 @@ def step_purpose(step: Step) -> str:
     return "<script>" if _SCRIPT.match(step.program) else step.name
 
 
+def called_words(step: Step, *, most: int = 2) -> str:
+    """Return what a step calls with its subcommand.
+
+    Where it is not known which words those are, so many before the first option or file count.
+    """
+    values = [word.value for word in step.words]
+    if step.subcommand or step.program in programs.LOOKS or step.program not in values:
+        return step.name
+    found = [step.program]
+    for value in values[values.index(step.program) + 1 :]:
+        is_script = len(found) == 1 and step.program in programs.SCRIPTED and _SCRIPT.match(value)
+        most += bool(is_script)
+        if len(found) > most or not (is_script or _VERB.fullmatch(value)):
+            break
+        found.append(value)
+    return " ".join(found)
+
+
 def _script(step: Step) -> str:
     return next((argument for argument in step.arguments[:1] if _SCRIPT.match(argument)), "")
 

@@ -648,6 +648,9 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             changing = {text: call for call in done if (text := _changing_steps(call, failed))}
             leading = _changing_steps(act, failed, before.rstrip(" ;&")) if before else ""
             texts = [*list(changing)[-2:], *[leading] * bool(leading)]
+            # What mended the files last is what the check passed with.
+            fixers = [text for text in texts if mends_style(text)]
+            texts = [text for text in texts if text not in fixers[:-1]]
             remedy = _step_remedy(failed, texts)
             acts = (*list(changing.values())[-2:], act)
             return Cure(remedy, acts) if texts and is_informative(remedy.text) else None

@@ -54,7 +54,8 @@ def find_accepted_words(acts: Sequence[ToolCall], failed: ToolCall) -> str:
             listed = format_list([code(name) for name in names])
             if len(listed) <= _LONGEST_NAMES:
                 return f"available are {listed}"
-        if usage := _find_usage(output, words[0]):
+        # Which option was meant, a usage does not say.
+        if not refused.startswith("-") and (usage := _find_usage(output, words[0])):
             return f"its usage is “{as_quotation(usage)}”"
     return ""
 

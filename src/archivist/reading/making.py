@@ -28,7 +28,7 @@ _SETTING_FLAG = lazy_pattern(r"(?:-c|--?(?:config|ignore|plugin|tsconfig|project
 _FIXING_FLAG = lazy_pattern(r"--?(?:auto-?)?(?:fix|write|correct)(?:-[a-z]{1,20})?$")
 # Package managers show the script that they run: below its name, or behind a dollar.
 _SHOWN_SCRIPT = lazy_pattern(r"^(?:> [^\n]{1,300}\n> |\$ )([^\n]{1,300})$", re.MULTILINE)
-_PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
+PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 _RUNNER = lazy_pattern(r"(?<![\w/.-])(npx|bunx) (?=(\w[\w.-]{0,60})(?:\s|$))")
 _SHOWN_CHARACTERS = 4_000
 _BUILT_FILE = lazy_pattern(
@@ -80,7 +80,7 @@ def installed_only(text: str, acts: Sequence[ToolCall]) -> str:
     shown = "\n".join(
         script
         for act in acts
-        if any(step.program in _PACKAGE_MANAGERS for step in act.steps)
+        if any(step.program in PACKAGE_MANAGERS for step in act.steps)
         for script in _SHOWN_SCRIPT.findall(act.event.output[:_SHOWN_CHARACTERS])
     )
     names = {step.program for step in parse(shown)} if shown else set()

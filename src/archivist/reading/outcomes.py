@@ -77,8 +77,8 @@ _HAD_NO_EFFECT = lazy_pattern(
 )
 _HAD_EFFECT = lazy_pattern(
     r"successfully installed|\b(?:added|changed|removed|installed) [1-9]"
-    r"|\b(?:downloading|installing|unpacking)\b",
-    re.IGNORECASE,
+    r"|\b(?:downloading|installing|unpacking)\b|^packages: \+[1-9]",
+    re.IGNORECASE | re.MULTILINE,
 )
 # A status that the command line prints itself, such as `; echo "exit $?"`.
 _PRINTED_STATUS = lazy_pattern(r"\$\?|\bPIPESTATUS\b|\$pipestatus\b")

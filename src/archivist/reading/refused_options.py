@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import step_purpose
 from archivist.reading.outcomes import has_step_worked
+from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step
 
@@ -29,19 +30,28 @@ def by_refusing_command(
     for each in met:
         step = refusing_step(each)
         if step is not None:
-            name = step_purpose(step)
+            name = _refuser_name(step)
             taken = next(
                 (
                     flag
                     for act in calls
                     for other in act.steps
-                    if step_purpose(other) == name and has_step_worked(act, other)
+                    if _refuser_name(other) == name and has_step_worked(act, other)
                     for flag in other.flags
                 ),
                 "",
             )
             key = f"{project}|{K.USAGE}:{name.lower()}:{ANY_OPTION}"
-            yield replace(each, key=key, cure=None, accepted=taken)
+            cure = each.cure if each.cure and each.cure.remedy.way is RemedyKind.COMMAND else None
+            # Whichever option was refused, the same call may have worked.
+            cure = replace(cure, remedy=cure.remedy._replace(instead="")) if cure else None
+            yield replace(each, key=key, cure=cure, accepted=taken)
+
+
+def _refuser_name(step: Step) -> str:
+    """Return what a step calls; a script by its path."""
+    path = next((word.value for word in step.words[:2] if "/" in word.value), "")
+    return path if step_purpose(step).endswith("<script>") and path else step_purpose(step)
 
 
 def refusing_step(met: ObservedFailure) -> Step | None:

@@ -158,10 +158,18 @@ def _common_start(words: Sequence[str]) -> str:
 
 
 def split_steps(remedy: Remedy) -> list[Remedy]:
-    """Return the steps of a remedy as remedies of their own; any other remedy as it is."""
+    """Return the steps of a remedy as remedies of their own; any other remedy as it is.
+
+    A folder is entered for the step behind it.
+    """
     if remedy.way is not RemedyKind.STEP:
         return [remedy]
-    texts = [text for text in remedy.text.split(" && ") if not text.startswith("cd ")]
+    texts: list[str] = []
+    for text in remedy.text.split(" && "):
+        if texts and texts[-1].startswith("cd ") and " && " not in texts[-1]:
+            text = f"{texts.pop()} && {text}"  # noqa: PLW2901
+        texts.append(text)
+    texts = [text for text in texts if not text.startswith("cd ") or " && " in text]
     return [remedy._replace(text=text) for text in texts]
 
 

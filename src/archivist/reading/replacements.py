@@ -198,9 +198,13 @@ def fails_alike(act: ToolCall, failed: ToolCall) -> bool:
     )
 
 
+_PROSE = lazy_pattern(r"\.(?:mdx?|rst|adoc)$")
+
+
 def edits_project(act: ToolCall) -> bool:
-    """Say whether a call changed files of the project."""
-    return any(change.file and not is_scratch(change.file) for change in act.changes)
+    """Say whether a call changed files of the project that a program may read: no prose."""
+    files = (change.file for change in act.changes if change.file)
+    return any(not is_scratch(file) and not _PROSE.search(file) for file in files)
 
 
 def cure_by_interpreter(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:

@@ -162,6 +162,10 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("bash: command not found", "is not recognized",
              r"(?<![\w.-])(?P<subject>[\w.-]++)['\"]? is not recognized as (?:an internal|the name)"),
         rule("bash: command not found", "ENOENT", r"spawn (?P<subject>[\w./-]+) ENOENT"),
+        # As launchers say it of what they were to run.
+        rule("bash: command not found", "~ailed to spawn|ommand not found: |RR_PNPM_RECURSIVE_EXEC",
+             r"^error: Failed to spawn: `(?P<subject>[\w.-]+)`|^[Cc]ommand not found: (?P<subject2>[\w.-]+)$"
+             r"|EXEC_FIRST_FAIL +Command \"(?P<subject3>[\w.-]+)\" not found"),
         rule("apt-get: no such package", "~nable to locate package|~o match for argument|no such package"
              "|no installation candidate",
              r"(?:Unable to locate package|No match for argument:|no such package\)?:?) ?(?P<subject>\S*)"
@@ -393,7 +397,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("bad option", "~nvalid option|~nrecognized option|~nknown option|~llegal option"
              "|~nvalid argument|~nknown flag|~nrecognized flag", r"^(?P<program>[\w./ -]{1,40}?): (?:error: "
              r")?(?:invalid|unrecognized|unknown|illegal) (?:option|argument"
-             r"|flag):?(?: --)? ?['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^\s'\"`\u2018\u2019]+)"),
+             r"|flag):?(?: --(?= ))? ?['\"`\u2018\u2019\u201c\u201d]?(?P<subject>[^\s'\"`\u2018\u2019]+)"),
         rule("bad option", "~nknown option|~nknown flag|~nrecognized option|~nknown switch"
              "|~nknown command-line",
              r"^(?:> )?(?:[Ee]rror: |error |\w{1,40}Error: )?(?:unknown|Unknown|unrecognized)"

@@ -15,7 +15,14 @@ from typing import Any
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls, test_noise
 from archivist.reading.checker_rules import find_broken_rules
-from archivist.reading.commands import is_help, is_preparation, is_probe, own_scripts, step_purpose
+from archivist.reading.commands import (
+    called_words,
+    is_help,
+    is_preparation,
+    is_probe,
+    own_scripts,
+    step_purpose,
+)
 from archivist.reading.cures import (
     HORIZON,
     failed_remedies,
@@ -36,9 +43,11 @@ from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_diges
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import CLASSES
 from archivist.reading.rules import FailureKind as K
+from archivist.reading.sandbox import name_blocked_call
 from archivist.reading.shell import Step
 from archivist.reading.signatures import clean_output, says_more
-from archivist.reading.slips import edit_slip
+from archivist.reading.slips import SEVERAL, edit_slip
+from archivist.reading.uninstalled import by_project_install
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -197,6 +206,7 @@ def read_run(
         *_observe_checks(examined, episode.project),
         *_by_remedy((*met, *_guess(examined, met)), episode.project),
         *by_refusing_command(met, examined, episode.project),
+        *by_project_install(met, episode.project),
     )
     if suspicion:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
@@ -354,7 +364,7 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
             continue
         cure = find_cure(calls, act.at)
         steps = split_steps(cure.remedy) if cure and cure.remedy.way is RemedyKind.STEP else []
-        mending = next((each for each in steps if mends_style(each.text)), None)
+        mending = next((each for each in reversed(steps) if mends_style(each.text)), None)
         found.append(
             ObservedFailure(
                 act=act,
@@ -373,7 +383,7 @@ def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[Observe
     """
     for each in met:
         if each.cure and each.cure.remedy.text == OUTSIDE_ADVICE:
-            about = each.failure._replace(subject=each.act.purpose)
+            about = each.failure._replace(subject=name_blocked_call(each.failure, each.act.purpose))
             yield replace(each, key=f"{project}|{K.REMEDY}:{OUTSIDE_SANDBOX}", failure=about)
         if each.cure is None or each.cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
             continue
@@ -607,6 +617,7 @@ def digest_failure(
         "kind": first.failure.kind.value,
         # Told to later runs as they are.
         "name": name if suspicion is not None and not suspicion(name, lines) else "",
+        **_called_of(those, name, suspicion),
         "errors": _short_errors(those, suspicion),
         # What is told to fail is told in words of ours: a program may choose all others.
         "class": next((met.failure.signature.error for met in those if _is_class(met)), ""),
@@ -633,6 +644,16 @@ def digest_failure(
     }
 
 
+def _called_of(
+    those: Sequence[ObservedFailure], name: str, suspicion: Callable[..., str] | None
+) -> dict[str, str]:
+    """Return the subcommand that all failing calls of a program were of, where its name does not say it."""
+    called = {called_words(met.act.main, most=1) for met in those if met.act.main}
+    shown = called.pop() if len(called) == 1 else ""
+    is_longer = bool(name) and shown.startswith(f"{name} ")
+    return {"called": shown} if is_longer and suspicion and not suspicion(shown, "") else {}
+
+
 def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str] | None) -> list[str]:
     """Return the classes of a failure, or of a checker the rules that were broken."""
     errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
@@ -645,7 +666,10 @@ def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str
 
 def _subjects_of(those: Sequence[ObservedFailure]) -> dict[str, list[str]]:
     """Return what a failure was about, and what of it the calls named: the rest are the program's words."""
-    subjects = list(dict.fromkeys(met.failure.subject for met in those if met.failure.subject))[:12]
+    counts = Counter(met.failure.subject for met in those if met.failure.subject)
+    # A patch over several files may be wrong in a line as any other.
+    is_chance = 2 * counts[SEVERAL] <= len(those) and those[0].failure.kind is K.EDIT_NOT_APPLIED
+    subjects = [each for each in counts if each != SEVERAL or not is_chance][:12]
     calls = "\n".join(met.act.event.text for met in those)
     typed = [each for each in subjects if re.search(rf"(?<![\w-]){re.escape(each)}(?!\w)", calls)]
     return {"subjects": subjects, **({"typed": typed} if typed else {})}
@@ -679,7 +703,8 @@ def _failing_link(met: ObservedFailure) -> str:
         # Of a refused option the rest of the call says nothing.
         if flag := next((flag for flag in step.flags if flag.lstrip("-") == refused), ""):
             before = takewhile(partial(ne, flag), (word.value.partition("=")[0] for word in step.words))
-            return f"{step.name} -- {flag}" if "--" in before else f"{step.name} {flag}"
+            called = called_words(step)
+            return f"{called} -- {flag}" if "--" in before else f"{called} {flag}"
     working = _working_steps(act)
     failing = [step for step in working if program and step_purpose(step).lower() == program]
     if len(working) < 2 or len(failing) != 1 or failing[0].bodies:

@@ -95,6 +95,7 @@ OPEN_SHELL = "shell"
 OUTSIDE_SANDBOX = "outside_sandbox"
 # What helped then: advice to the clients that can be asked for it.
 OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
+OUTSIDE_ADVICE_FOR_ALL = "ask to run them outside of the sandbox"
 # What a log says of approvals: on if the agent could ask for one, else off.
 APPROVALS = "approvals"
 # Where the run began; kept beside the folder until the event is filed.

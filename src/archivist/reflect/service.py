@@ -17,7 +17,7 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.brief.select import GENERAL
 from archivist.capture.clean import clean_name
 from archivist.capture.results import ExtractResult
-from archivist.capture.runs import find_run, is_run_of, require_own_run, resolve_run, root_run
+from archivist.capture.runs import counted_run, find_run, is_run_of, require_own_run, resolve_run
 from archivist.clock import to_text
 from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError, BankError
@@ -276,7 +276,7 @@ def history_of(seen: ReflectionContext) -> RunHistory:
 
 def make_sighting(bank: Bank, writer: Writer, episode: Episode) -> Sighting:
     """Return the sighting of what was learnt from a run: a session with its parts counts once."""
-    now, session = bank.now(), writer.get(Episode, root_run(writer, episode)) or episode
+    now, session = bank.now(), writer.get(Episode, counted_run(writer, episode)) or episode
     is_own_run = writer.is_own_run(episode.id)
     origin = None if is_own_run else writer.run_origin(episode.id)
     return Sighting(
@@ -338,7 +338,8 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
 def _age(bank: Bank, run: str) -> None:
     """Let a run of the user's own age the bank; a subagent's is part of its session, which does."""
     with bank.reading() as reader:
-        is_counted = not find_run(reader, run).parent and reader.is_own_run(run)
+        episode = find_run(reader, run)
+        is_counted = counted_run(reader, episode) == episode.id and reader.is_own_run(run)
     if is_counted:
         bank.lessons.decay(run)
 
@@ -415,7 +416,7 @@ def _cite_earlier(
         evidence = Evidence(
             episodes=tuple(each.id for each in met_in), events=tuple(chain.from_iterable(shown))
         )
-        earlier = tuple(root_run(writer, each) for each in met_in)
+        earlier = tuple(counted_run(writer, each) for each in met_in)
         source = Source.HEALER if is_healer else candidate.source
         yield replace(candidate, earlier_runs=earlier, evidence=evidence, source=source)
 

@@ -396,6 +396,24 @@ def test_whether_the_agent_may_ask_for_approvals_is_kept(capture: Read, policy: 
     assert episode.extra["approvals"] == approvals
 
 
+@pytest.mark.parametrize(
+    ("source", "kind", "approvals"),
+    [
+        ("cli", EpisodeKind.ORCHESTRATOR_RUN, "on"),
+        ("exec", EpisodeKind.ORCHESTRATOR_RUN, "off"),
+        ({"custom": "desk"}, EpisodeKind.ORCHESTRATOR_RUN, "on"),
+        ({"subagent": "review"}, EpisodeKind.SUBAGENT_RUN, "on"),
+    ],
+)
+def test_a_review_is_no_session_of_the_user_and_a_script_s_thread_can_ask_nobody(
+    capture: Read, source: object, kind: EpisodeKind, approvals: str
+) -> None:
+    meta = {"type": "session_meta", "payload": {"id": "t", "source": source}}
+    turn = {"type": "turn_context", "payload": {"approval_policy": "on-request"}}
+    _, (episode,), _ = capture(codex, meta, turn, item(type="message", role="user", content="Hi"))
+    assert (episode.kind, episode.extra["approvals"]) == (kind, approvals)
+
+
 def test_a_web_search_is_one_call_and_leaves_nothing_open(capture: Read) -> None:
     searched = item(type="web_search_call", status="completed", action={"type": "search", "query": "kiln"})
     said = item(type="message", role="assistant", content=[{"type": "output_text", "text": "Found it."}])

@@ -108,6 +108,7 @@ class _Thread(Recorder):
     _began: datetime | None = None
     _is_copied: bool = False
     _has_person: bool = True
+    _can_ask: bool = True
     # How often a prompt came in each form, and was told.
     _prompts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -166,6 +167,11 @@ class _Thread(Recorder):
         self.add_facts(branch=text(git, "branch"), remote=remote)
         is_own = text(meta, "thread_source") in ("", "user")
         self._has_person = is_own and meta.get("source") in _KEYBOARDS
+        # A script that starts a thread reads its answer only in the end: nobody is there to approve anything.
+        self._can_ask = meta.get("source") != "exec"
+        # Of the session that it reviews, a review's log has no name.
+        self.is_subagent = text(meta, "thread_source") == "subagent"
+        self.is_subagent = self.is_subagent or "subagent" in object_at(meta, "source")
         spawned = object_at(meta, "source", "subagent", "thread_spawn")
         self.parent = text(meta, "parent_thread_id") or text(spawned, "parent_thread_id")
 
@@ -185,7 +191,7 @@ class _Thread(Recorder):
         self.use_model(text(context, "model"))
         self.enter_folder(text(context, "cwd"))
         if policy := text(context, "approval_policy"):
-            self.extra[APPROVALS] = "off" if policy == "never" else "on"
+            self.extra[APPROVALS] = "on" if policy != "never" and self._can_ask else "off"
 
     def _read_item(self, item: Mapping[str, Any]) -> None:
         kind = text(item, "type")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
+from archivist.reading.probes import is_one_off
 from archivist.reading.refused_options import ANY_OPTION
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
@@ -65,11 +66,11 @@ def _is_named_again(candidate: Candidate) -> bool:
 
 
 def _is_of_refuser(candidate: Candidate, known: Mapping[str, Candidate]) -> bool:
-    """Say whether a command that is known to take no options refused one, or worked without it."""
-    command, _, option = candidate.key.rpartition(":")
+    """Say whether a command that is known to refuse several options refused one, or worked without it."""
     refusers = [each for key, each in known.items() if key.endswith(f":{ANY_OPTION}")]
     is_without = any(candidate.remedies and candidate.remedies == each.remedies for each in refusers)
-    return is_without or (option.startswith("-") and f"{command}:{ANY_OPTION}" in known)
+    is_option = candidate.key.rpartition(":")[2].startswith("-")
+    return is_without or (is_option and any({*candidate.events} <= {*each.events} for each in refusers))
 
 
 def _is_told(candidate: Candidate, others: Iterable[Candidate], runs: Mapping[str, int]) -> bool:
@@ -102,6 +103,7 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
     """Return what a run suggests, each phenomenon once, the most important first."""
     material = gather_material(reading, history)
     counts = {case.key: case.runs for case in material.cases}
+    probes = {case.key for case in material.cases if case.runs == 1 and is_one_off(case.first.act, case.line)}
     found: dict[str, Candidate] = {}
     for miner in MINERS:
         for candidate in miner(material):
@@ -114,7 +116,7 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                 )
             if candidate.key in material.overcome:
                 candidate = replace(candidate, is_known_only=True, is_overcome=True)  # noqa: PLW2901
-            if _is_of_refuser(candidate, found):
+            if candidate.key in probes or _is_of_refuser(candidate, found):
                 continue
             is_again = _is_named_again(candidate)
             if (is_again and _is_told(candidate, found.values(), counts)) or _says_nothing(candidate):

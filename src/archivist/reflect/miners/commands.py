@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import takewhile
 
@@ -11,7 +11,7 @@ from rapidfuzz.distance.OSA import distance
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.calls import ToolCall
-from archivist.reading.commands import is_display_step
+from archivist.reading.commands import called_words, is_display_step
 from archivist.reading.outcomes import has_worked
 from archivist.reading.refused_options import ANY_OPTION, refusing_step
 from archivist.reading.remedies import Remedy, RemedyKind
@@ -24,11 +24,13 @@ from archivist.reading.wording import (
     code,
     format_list,
     format_rule,
+    format_run_count,
     general_command,
     is_informative,
     quote_error,
 )
 from archivist.records import Category
+from archivist.records.run_words import OUTSIDE_ADVICE_FOR_ALL
 from archivist.reflect.miners.material import (
     Case,
     Material,
@@ -197,35 +199,63 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
         elif case.runs > 1 and (outside := case.best_remedy(RemedyKind.SAID)):
             # Each call fails with a message of its own; the cause is the same.
-            calls = [code(name) for name in case.subjects][:_MOST_CALLS]
-            called = format_list([*calls, "other commands"] if len(case.subjects) > _MOST_CALLS else calls)
-            action = "ask to run them outside of the sandbox" if calls[1:] else outside.text
+            called = _list_blocked(case.subjects)
+            action = OUTSIDE_ADVICE_FOR_ALL if len(case.subjects) > 1 else outside.text
             yield make_candidate(
                 material,
                 case,
-                f"the sandbox blocks {called}: {action}",
+                f"the sandbox blocks {called}: {action} (worked in {format_run_count(case.runs)})",
                 rule=format_rule(f"the sandbox blocks {called}", action),
                 remedies=(outside.text,),
                 words=("sandbox",),
             )
 
 
+def _list_blocked(subjects: Iterable[str]) -> str:
+    """Return the calls that a sandbox blocks, those of one kind together, as network or ports."""
+    calls: dict[str, list[str]] = {}
+    for kind, _, name in (subject.rpartition(": ") for subject in subjects):
+        calls.setdefault(kind, []).append(code(name))
+    most = max(2, _MOST_CALLS // len(calls))
+    listed = [
+        format_list([*those[:most], "other commands"] if len(those) > most else those)
+        + (f" ({kind})" if kind else "")
+        for kind, those in calls.items()
+    ]
+    return format_list(listed)
+
+
 def mine_refused_options(material: Material) -> Iterator[Candidate]:
-    """Say which command refused every option that several runs gave it: it takes none."""
+    """Say which command refused each option that several runs gave it, and which call worked instead.
+
+    A tool has many options; a script of the project, two of which are refused, hardly any.
+    """
     for case in material.of_kind(K.USAGE):
         step = refusing_step(case.first) if case.key.endswith(f":{ANY_OPTION}") else None
-        if step is None or len(case.subjects) < _MANY or case.runs < 2 or case.accepted:
+        if step is None or case.runs < 2:
             continue
         call = " ".join(takewhile(lambda word: not word.startswith("-"), (word.value for word in step.words)))
-        if not is_informative(call) or any(command.startswith(f"{call} -") for command in material.works):
+        if not is_informative(call):
+            continue
+        takes_some = case.accepted or any(command.startswith(f"{call} -") for command in material.works)
+        is_script = any("/" in word for word in call.split()[:2])
+        if len(case.subjects) < 2 or not (is_script or (len(case.subjects) >= _MANY and not takes_some)):
             continue
         shown = format_list([code(option) for option in case.subjects], most=_MOST_CALLS)
+        is_plain = any(act.text == call and has_worked(act) for act in case.acts)
+        remedy = case.best_remedy(RemedyKind.COMMAND)
+        remedy = remedy if remedy and remedy.text != call else None
+        if len(case.subjects) >= _MANY and not takes_some and remedy is None:
+            summary, action = f"{code(call)} takes no options (refused: {shown})", "give it no options"
+        else:
+            summary, action = f"{code(call)} takes none of {shown}", f"give it none of {shown}"
+        action = describe_remedy(case, remedy) if remedy else action
         yield make_candidate(
             material,
             case,
-            f"{code(call)} takes no options (refused: {shown})",
-            rule=format_rule(f"{code(call)} is to be run", "give it no options"),
-            remedies=(call,) if any(act.text == call and has_worked(act) for act in case.acts) else (),
+            f"{summary}: {action}" if remedy else summary,
+            rule=format_rule(f"{code(call)} is to be run", action),
+            remedies=(remedy.text,) if remedy else (call,) if is_plain else (),
             words=(call, "options"),
             is_answer=True,
         )
@@ -238,7 +268,9 @@ def _tag_words(case: Case) -> tuple[str, ...]:
 def mine_prompts(material: Material) -> Iterator[Candidate]:
     """Say which command waits for an answer on a terminal, and how to keep it from asking."""
     for case in material.of_kind(K.PROMPT):
-        command = code("sudo" if case.first.failure.line.startswith("sudo:") else case.first.act.purpose)
+        main = case.first.act.main
+        called = called_words(main, most=1) if main else case.first.act.purpose
+        command = code("sudo" if case.first.failure.line.startswith("sudo:") else called)
         remedy = case.best_remedy()
         problem = f"{command} asks on a terminal and dies without one"
         if remedy is None:
@@ -297,7 +329,7 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             tool = act.event.tool or failure.signature.program
             unknown = (f"an edit (“{quote_error(case.line, 70)}”)", remedy.text if remedy else "")
             slip, runs = next(iter(case.subjects.items()), ("", 0))
-            slipped = _SLIPS.get(slip) if 2 * runs >= case.runs else None
+            slipped = _SLIPS.get(slip) if 2 * runs >= case.runs + (slip == SEVERAL) else None
             refused, action = slipped or _REFUSALS.get(failure.signature.error, unknown)
             problem = f"the {tool} tool refuses {refused}"
             summary, rule = problem + (f": {action}" if action else ""), (problem, action)

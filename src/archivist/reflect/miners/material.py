@@ -19,6 +19,7 @@ from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
 from archivist.reading.launchers import cure_by_launcher, is_of_runtime, is_of_start, launched_call
+from archivist.reading.making import PACKAGE_MANAGERS
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
 from archivist.reading.remedies import (
@@ -55,13 +56,16 @@ from archivist.reading.wording import (
     tags,
 )
 from archivist.records import Category, Scope
-from archivist.records.run_words import OUTSIDE_ADVICE
+from archivist.records.run_words import APPROVALS, OUTSIDE_ADVICE
 
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
 # Remedies that are commands, which another run may carry out as they stand.
 _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
+# What a sandbox may forbid.
+_OF_SANDBOX = (FailureKind.PERMISSION, FailureKind.NETWORK)
 _LONGEST_SHOWN = 150
+_VERSION = lazy_pattern(r"(?<![\w.])v?\d{1,4}\.\d{1,4}(?:\.\d{1,4})?\b")
 _MOST_CALLS = 4
 # One outage may last an evening and the morning after.
 _ONE_DAY = timedelta(hours=24)
@@ -310,7 +314,7 @@ def _make_case(
         for text in {step.change for remedy in remedies for step in split_steps(remedy)}
     )
     helped = [[kept for remedy in some if (kept := _keep_shown(remedy, often, those))] for some in helped]
-    general = _general_forms(helped)
+    general = _general_forms(helped, entries[-1]["line"])
     for remedy, form in general.items():
         examples.setdefault(form, {}).update(examples.get(remedy, {}))
     helped = [[general.get(remedy, remedy) for remedy in some] for some in helped]
@@ -409,8 +413,11 @@ def _typed_name(step: Step) -> str:
     return f"{typed} {step.subcommand}".rstrip() if is_of_project else step_purpose(step)
 
 
-def _general_forms(helped: Sequence[Sequence[Remedy]]) -> dict[Remedy, Remedy]:
-    """Return the remedies that are one change in several runs, each with the form that holds for all."""
+def _general_forms(helped: Sequence[Sequence[Remedy]], line: str) -> dict[Remedy, Remedy]:
+    """Return the remedies that are one change in several runs, each with the form that holds for all.
+
+    A package manager of the wrong version refuses whatever it is called with.
+    """
     alike: dict[tuple[RemedyKind, str], dict[Remedy, None]] = {}
     for remedies in helped:
         for remedy in remedies:
@@ -420,6 +427,9 @@ def _general_forms(helped: Sequence[Sequence[Remedy]]) -> dict[Remedy, Remedy]:
     for those in alike.values():
         text = common_form([remedy.text for remedy in those]) if len(those) > 1 else ""
         first = next(iter(those))
+        if general := _of_any_command(first, line):
+            found |= dict.fromkeys(those, general)
+            continue
         if not text and len(those) > 1 and (entered := _entered_by_all(those)):
             # Whatever is called there, the folder is what helps.
             found |= dict.fromkeys(those, Remedy(RemedyKind.COMMAND, f"{entered}<command>"))
@@ -427,6 +437,16 @@ def _general_forms(helped: Sequence[Sequence[Remedy]]) -> dict[Remedy, Remedy]:
             instead = common_form([remedy.instead for remedy in those]) or first.instead
             found |= dict.fromkeys(those, Remedy(first.way, text, instead))
     return found
+
+
+def _of_any_command(remedy: Remedy, line: str) -> Remedy | None:
+    """Return a package manager behind a launcher with any command, where its own version was refused."""
+    manager = remedy.instead.partition(" ")[0]
+    launcher = remedy.text.removesuffix(remedy.instead)
+    is_its_version = bool(_VERSION.search(line)) and manager in line.lower()
+    if manager not in PACKAGE_MANAGERS or not is_its_version or launcher in ("", remedy.text):
+        return None
+    return Remedy(remedy.way, f"{launcher}{manager} <command>", f"{manager} <command>")
 
 
 def _entered_by_all(remedies: Iterable[Remedy]) -> str:
@@ -610,8 +630,9 @@ def make_candidate(
     is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS
     signature, risk = case.first.failure.signature, suspicion(case.line, "")
     best = case.best_remedy()
-    # Another client has no such mode to ask for.
-    is_of_client = best is not None and best.text == OUTSIDE_ADVICE
+    # Another client has no such mode to ask for, nor the sandbox that may forbid a call.
+    is_sandboxed = APPROVALS in material.reading.episode.extra and case.kind in _OF_SANDBOX
+    is_of_client = best.text == OUTSIDE_ADVICE if best else is_sandboxed
     return Candidate(
         key=case.key,
         summary=clip_words(summary),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
@@ -25,9 +25,11 @@ from archivist.reading.packages import (
 from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.shell import parse
+from archivist.reading.uninstalled import ANY_PROGRAM
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
+    base_name,
     code,
     format_list,
     format_rule,
@@ -53,6 +55,11 @@ _INSTALLED = lazy_pattern(r"(?:site|dist)-packages/([\w-]+)")
 _REMOVED_IN = lazy_pattern(r"removed in (?:the )?(\w+) v?(\d+)")
 _NOT_IN = lazy_pattern(r"cannot import name '?(\w+)'? from '?([\w.]+)")
 _WORKED_COUNT = " (worked in "
+# Runs what lies there: other launchers may fetch it.
+_RUNS_INSTALLED = lazy_pattern(
+    r"(?:[\w.~-]{0,60}/)[\w./~-]{1,200}(?: |$)|PATH=|(?:uv|poetry|pdm|hatch|pipenv|rye|pixi|bun) run "
+    r"|(?:pnpm|yarn|bundle|mise|asdf|rbenv) exec |npx --no(?:-install)? |mise x -- "
+)
 # Modules of Python itself that lost names over time.
 _STANDARD = frozenset(
     ("inspect", "collections", "typing", "asyncio", "types", "imp", "distutils", "fractions", "unittest",
@@ -219,18 +226,23 @@ def _without_arguments(case: Case) -> Remedy | None:
 
 
 def mine_missing_commands(material: Material) -> Iterator[Candidate]:
-    """Say which command is missing, once a second run missed it or something is known to provide it.
-
-    A name that no person would type, such as `$cmd` or `_tool`, is no command.
-    """
+    """Say which command is missing, once a second run missed it or something is known to provide it."""
+    together: dict[str, str] = {}
+    for case in material.of_kind(FailureKind.MISSING_COMMAND):
+        if case.key.endswith(ANY_PROGRAM) and (found := _mine_uninstalled(material, case)):
+            together |= dict.fromkeys(case.subjects, found.remedies[0])
+            yield found
     for case in material.of_kind(FailureKind.MISSING_COMMAND):
         subject, remedy = case.first.failure.subject, _without_arguments(case)
-        if not subject or subject.startswith(("_", "-", "$")) or (remedy is None and case.runs == 1):
+        if case.key.endswith(ANY_PROGRAM) or (remedy and together.get(subject) == remedy.text):
+            continue
+        if not _is_program_name(subject) or (remedy is None and case.runs == 1):
             continue
         typed = (word.value for step in case.first.act.steps for word in step.words)
         is_typed = subject in (*typed, *(remedy.text.split() if remedy else ()))
         if not (missing := _name_of(subject, is_typed=is_typed)):
             continue
+        remedy = remedy or _called_by_path(material.works, subject)
         if remedy is None:
             summary, offer = f"{missing} is not installed here", case.offer
             said = describe_offer(offer) if offer else ""
@@ -244,6 +256,7 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
             continue
         done, is_install = advice(remedy), remedy.way is RemedyKind.INSTALL
         lacks = "is not found until it is installed" if is_install else "is not installed here"
+        lacks = "is installed, but not on the PATH" if _is_elsewhere(case, remedy) else lacks
         yield make_candidate(
             material,
             case,
@@ -253,6 +266,53 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
             category=Category.INFRA,
             words=(subject,),
         )
+
+
+def _called_by_path(works: Iterable[str], name: str) -> Remedy | None:
+    """Return the path, or the launcher, by which runs called a program with success."""
+    calls = (ENTERS.sub("", command).split() for command in sorted(works))
+    places = ((words, at) for words in calls for at, word in enumerate(words) if base_name(word) == name)
+    found = (" ".join(words[: at + 1]) for words, at in places if at or "/" in words[0])
+    texts = (text for text in found if _RUNS_INSTALLED.match(text))
+    return next((Remedy(RemedyKind.COMMAND, text) for text in texts), None)
+
+
+def _is_elsewhere(case: Case, remedy: Remedy) -> bool:
+    """Say whether a call by path or behind a launcher shows that a missing program is installed."""
+    # `mise x hk -- hk` names it twice: the launcher fetches it.
+    best, name = case.best_remedy() or remedy, case.first.failure.subject
+    is_named_once = sum(base_name(word) == name for word in best.text.split()) == 1
+    return remedy.way is RemedyKind.COMMAND and is_named_once and bool(_RUNS_INSTALLED.match(remedy.text))
+
+
+def _mine_uninstalled(material: Material, case: Case) -> Candidate | None:
+    """Say which programs are missing until the project is installed: one cause, however many there are."""
+    past = material.past.runs_meeting(material.project, case.key)
+    noted = [run.digest_part("failures").get(case.key) or {} for run in past]
+    typed = {name for entry in noted for name in entry.get("typed") or ()}
+    names = [
+        _name_of(name, is_typed=name in typed or _is_typed(material, name))
+        for name in sorted(case.subjects)
+        if _is_program_name(name)
+    ]
+    names, remedy = [*filter(None, names)], case.best_remedy(RemedyKind.STEP)
+    if remedy is None or not names[1:]:
+        return None
+    missing = f"{format_list(names, most=_MOST_MODULES)} are missing in a fresh worktree"
+    return make_candidate(
+        material,
+        case,
+        f"{code(remedy.text)} first: {missing}",
+        rule=format_rule("a worktree is fresh", f"run {code(remedy.text)} before checks and tests"),
+        remedies=(remedy.text,),
+        category=Category.INFRA,
+        words=("install", *list(case.subjects)[:4]),
+    )
+
+
+def _is_program_name(name: str) -> bool:
+    """Say whether a person would type a name: `$cmd` or `_tool` is no program."""
+    return bool(name) and not name.startswith(("_", "-", "$"))
 
 
 def mine_missing_files(material: Material) -> Iterator[Candidate]:

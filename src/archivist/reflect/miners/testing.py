@@ -44,7 +44,7 @@ _ONE_UNNAMED = "a test fails"
 # A check that fewer runs failed may have failed by chance.
 _OFTEN = 3
 _MOST_RULES = 3
-_COMPILER_CODE = lazy_pattern(r"(?:TS|CS|E)\d{3,5}")
+_COMPILER_CODE = lazy_pattern(r"(?:TS|CS)\d{3,5}|E\d{4}")
 # What a check calls each of its findings.
 _NO_KIND = ("error", "failed", "test failed", "")
 
@@ -55,7 +55,9 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         if case.runs < _OFTEN or case.tasks < 2:
             continue
         check = case.key.rpartition(f"|{FailureKind.CHECK}:")[2]
-        remedy = case.best_remedy(RemedyKind.STEP)
+        # Each task mends what it found: what most runs did is the project's way.
+        steps = [(runs, each) for each, runs in case.remedies if each.way is RemedyKind.STEP]
+        remedy = max(steps, key=lambda step: step[0])[1] if steps else None
         is_commit = check == "git commit"
         helped = sum(runs for each, runs in case.remedies if remedy and each.change == remedy.change)
         # A commit is refused for many reasons: what mends the style does nothing about types.
