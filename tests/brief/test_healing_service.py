@@ -221,6 +221,16 @@ def test_beside_what_several_runs_proved_no_other_way_of_one_run_is_told(bank: B
     assert "just db" not in text
 
 
+def test_what_a_run_did_besides_the_known_remedy_is_not_told(bank: Bank, tmp_path: Path) -> None:
+    call, error = "hk install", "bash: hk: command not found"
+    for run, more in (("first", "src/a.rs"), ("second", "docs/b.md")):
+        cure = f"mise x hk -- hk install && git add {more}"
+        _learn(bank, tmp_path, run, [(call, error, True), (cure, "installed", False)])
+    text = _healed(bank, call, error)
+    assert "mise x hk" in text
+    assert "git add" not in text
+
+
 def test_what_destroys_is_told_as_what_runs_did_and_only_of_several(bank: Bank, tmp_path: Path) -> None:
     error = "Exit code 1\nerror: the store is torn"
     calls = [("pilot sync", error, True), ("rm -rf data/", "", False), ("pilot sync", "ok", False)]

@@ -107,8 +107,9 @@ def describe_recovery(
     # A refused edit has one remedy in all briefs, whatever each run did next.
     is_described = any(_is_described(lesson) for lesson in lessons if lesson.signature in keys)
     if not (approved or is_described):
-        worked = _describe_remedies(met, subject, withheld) or _describe_remedies(
-            _proven_guesses(noted, keys), subject, withheld
+        known = [remedy for lesson in lessons if lesson.signature in keys for remedy in lesson.remedies]
+        worked = _describe_remedies(met, subject, withheld, known) or _describe_remedies(
+            _proven_guesses(noted, keys), subject, withheld, known
         )
     advised = [(lesson, advice) for lesson in approved or lessons if (advice := _advice(lesson))]
     if not worked and not advised:
@@ -147,11 +148,16 @@ def _proven_guesses(noted: Sequence[Any], keys: Collection[str]) -> list[Mapping
     return [failure for those in found.values() if len(those) > 1 for failure in those]
 
 
-def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantined: str) -> tuple[str, ...]:
-    """Say what worked in runs, the latest given first, in how many of them, and whether it failed since."""
+def _describe_remedies(
+    met: Sequence[Mapping[str, Any]], subject: str, quarantined: str, known: Sequence[str]
+) -> tuple[str, ...]:
+    """Say what worked in runs, the latest given first, in how many of them, and whether it failed since.
+
+    Calls that are an instance of a `known` remedy are counted as that: what else a run did there was its task.
+    """
     cures = [
         {
-            str(text): str(way[0]) if way else ""
+            _as_known(str(text), known): str(way[0]) if way else ""
             for about, text, *way in failure.get("cures") or ()
             if text and str(text) not in quarantined and _is_about(subject, [about])
         }
@@ -164,7 +170,8 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantin
 
     lines: list[str] = []
     warnings: list[str] = []
-    attempts = [(cure, failure.get("in_vain") or ()) for cure, failure in zip(cures, met, strict=True)]
+    vain = [[_as_known(str(text), known) for text in failure.get("in_vain") or ()] for failure in met]
+    attempts = list(zip(cures, vain, strict=True))
     proven = proofs(attempts[::-1])
     ranked = sorted(ways, key=lambda text: proven[text].rank)
     # Beside what several runs proved, another way that one run found is a line to read for nothing.
@@ -184,6 +191,19 @@ def _describe_remedies(met: Sequence[Mapping[str, Any]], subject: str, quarantin
             since = ", but not when it was tried last" if has_failed else ""
             lines.append(f"worked in {_count_runs(runs)}{since}: {shown}")
     return (*lines, *warnings)
+
+
+def _as_known(text: str, known: Iterable[str]) -> str:
+    """Return the known remedy whose words a call begins with, where `<name>` stands for any word."""
+    words = text.split()
+    for remedy in known:
+        asked = remedy.split()
+        if len(asked) <= len(words) and all(
+            one == other or (one.startswith("<") and one.endswith(">"))
+            for one, other in zip(asked, words, strict=False)
+        ):
+            return remedy
+    return text
 
 
 def _advice(lesson: Lesson) -> str:

@@ -478,6 +478,11 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"^(?:\u00d7 |error: |ERROR: )?(?P<text>subprocess-exited-with-error"
              r"|metadata-generation-failed)", LOOSE),
         rule("tsc: TS", "error TS", r"error (?P<error>TS\d+): (?P<text>.*)", TOOL, own=True),
+        # The lines of the diff that follows are those of one run.
+        rule(": not formatted", "Diff in |~ould reformat|be reformatted|be formatted|Code style issues",
+             r"^(?:\W{0,3}[\w:/ -]{0,40}\W{1,4})?(?:Diff in [^\s:]+(?::| at line )\d+:"
+             r"|[Ww]ould reformat:? \S+$|\d+ files? would be (?:re)?formatted|Code style issues (?:found )?in )",
+             TOOL, own=True, sure=False),
         rule("eslint: lint", "error  ",
              r"^\s+\d+:\d+\s+error\s.*\s\s(?P<subject>[\w@/-]+)$", TOOL, own=True),
         rule("eslint: lint", "problem|problems", r"^✖ \d+ problems? \([1-9]\d* errors?", SUMMARY, own=True),
