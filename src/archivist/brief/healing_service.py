@@ -153,7 +153,7 @@ def _describe_remedies(
 ) -> tuple[str, ...]:
     """Say what worked in runs, the latest given first, in how many of them, and whether it failed since.
 
-    Calls that are an instance of a `known` remedy are counted as that: what else a run did there was its task.
+    Calls that are an instance of a `known` remedy count as that: what else a run did there was its task.
     """
     cures = [
         {

@@ -481,7 +481,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         # The lines of the diff that follows are those of one run.
         rule(": not formatted", "Diff in |~ould reformat|be reformatted|be formatted|Code style issues",
              r"^(?:\W{0,3}[\w:/ -]{0,40}\W{1,4})?(?:Diff in [^\s:]+(?::| at line )\d+:"
-             r"|[Ww]ould reformat:? \S+$|\d+ files? would be (?:re)?formatted|Code style issues (?:found )?in )",
+             r"|[Ww]ould reformat:? \S+$|\d+ files? would be (?:re)?formatted"
+             r"|Code style issues (?:found )?in )",
              TOOL, own=True, sure=False),
         rule("eslint: lint", "error  ",
              r"^\s+\d+:\d+\s+error\s.*\s\s(?P<subject>[\w@/-]+)$", TOOL, own=True),
