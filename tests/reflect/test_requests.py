@@ -66,6 +66,15 @@ def test_templates_forks_pastes_and_tasks_themselves_are_not_said_again(case: di
     assert _told_over_runs(case["runs"]) == []
 
 
+def test_of_a_long_task_only_how_it_is_to_be_done_is_read() -> None:
+    steps = " ".join(
+        f"Then the reader takes step {number} of the list and writes a row." for number in range(40)
+    )
+    task = f"{steps}\nSpawn subagents for the parts. Update the changelog."
+    assert [request.words for request in find_requests([task], is_task=True)] == ["delegate to subagents"]
+    assert find_requests([f"{steps}\n{task}"], is_task=True) == []
+
+
 def test_of_what_cannot_hold_together_the_later_one_is_told() -> None:
     old = [["Sort the list", "keep the old settings file"], ["Port it", "keep the old settings file, please"]]
     new = [["Add tabs", "drop the old settings file"], ["Fix rows", "drop the old settings file, please"]]

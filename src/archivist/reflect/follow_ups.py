@@ -53,7 +53,11 @@ _KINDS = {
     rf"{_SOME}(?:discussions?|issues?|threads?|tickets?|comments?|reporter|{_PULL_REQUEST})\b"
     rf"|(?:post|draft|write|send|leave)~ {_SOME}(?:reply|response|answer|comment)\b",
     DOCS: r"(?:update|add|write|adapt|adjust|extend|document|mention|describe|note|put|complete|edit"
-    rf"|sync|refresh|append|include|need)~ {_SOME}{_DOCUMENT}(?=\W|$)",
+    rf"|sync|refresh|append|include|need|forget|reflect)~ {_SOME}{_DOCUMENT}(?=\W|$)"
+    rf"|(?:keep|have|get|ensure|make sure|check|verify) {_SOME}{_DOCUMENT} (?:[\w-]{{1,20}} ){{0,3}}"
+    r"(?:up[ -]to[ -]date|updated|in sync|current|reflects?)\b"
+    rf"|(?:the |our |all )?{_DOCUMENT} (?:must|should|needs? to|ha(?:s|ve) to) (?:\w{{1,12}} )?be (?:updated"
+    r"|adapted|extended|kept|in sync|current|up)\b",
     "add tests": rf"(?:add|write|create|include|extend|make|backfill|need|cover)~ {_SOME}{_TESTS}\b",
     "run the tests": rf"(?:run|rerun|re-run|execute) {_SOME}tests?\b",
     "lint": rf"(?:run|fix|apply)~ {_SOME}(?:lint\w{{0,6}}|formatt(?:er|ing)|type ?checks?)\b"
@@ -83,20 +87,25 @@ _SOURCES = r"(?:docs|documentation|sources?|specs?|specifications?|references?|s
 # How the work is to be done. The rest of the clause is about one piece of work.
 _MANNERS = {
     "delegate to subagents": rf"{_BY}sub-?agents?\b|{_BY}(?:agents|workers) in parallel\b"
+    rf"|{_BY}agent teams?\b|\buse (?:other |some )?agents\b"
     rf"|{_BY}(?:\d{{1,2}}|two|three|four|five|six|parallel|background|several|multiple|many)"
     r" (?:[\w-]{1,20} ){0,2}agents\b"
     r"|\b(?:spawn|dispatch|launch|spin up) (?:[\w-]{1,20} ){0,3}(?:agents?|workers?|teammates)\b"
     r"|\bdelegate (?:[\w-]{1,20} ){0,4}(?:to|among|across)\b"
     r"|\bdelegate (?:it|this|them|everything|the work)\b"
-    r"|\b(?:work|do (?:it|this|these|them|all|both)) in parallel\b",
+    r"|\b(?:work|do|implement|tackle|investigate|research|address)"
+    r"(?: (?:it|this|these|them|all|both|everything|on (?:it|this|these|them|both)))? in parallel\b",
     "work in a worktree": r"\b(?:in|into|using|use|with|from|create|make|set up) (?:[\w'-]{1,20} ){0,3}"
     r"worktrees?\b(?=\W*$| (?:for|from|of|off|per|so|when|before|based|each|branched)\b)",
     "verify against authoritative sources": r"\b(?:verify|check|validate|ground|confirm|cross-check|back|base"
     rf"|cite|compare|consult|use|read|research|look up|prefer) (?:[\w-]{{1,20}} ){{0,6}}{_TRUSTED}"
     rf" (?:[\w-]{{1,20}} ){{0,2}}{_SOURCES}\b|\bcite (?:[\w-]{{1,20}} ){{0,3}}sources?\b"
+    r"|\b(?:verify|check|confirm|validate|ground) (?:[\w-]{1,20} ){1,5}against (?:[\w-]{1,20} ){0,3}"
+    rf"(?:{_SOURCES}|code)\b"
     rf"|\bground (?:[\w-]{{1,20}} ){{1,4}}in (?:[\w-]{{1,20}} ){{0,3}}(?:{_SOURCES}|evidence)\b",
     "do an adversarial review": r"\b(?:(?:do|run|make|get|start) (?:[\w-]{1,20} ){0,2})?adversarial(?:ly)?\b"
     r"|\bdevil's advocate\b"
+    r"|\b(?:critical|skeptical|sceptical|independent|hostile|ruthless) review\b"
     r"|\b(?:poke holes in|stress-test|attack|challenge) (?:[\w-]{1,20} ){0,3}"
     r"(?:plan|design|proposal|approach)\b",
 }
@@ -121,7 +130,8 @@ _ASKED = lazy_pattern(
 _STATE = lazy_pattern(
     rf"(?:is|are) (?:the |our )?(?P<current>{_DOCUMENT})(?: \w{{1,12}})? (?:up[ -]to[ -]date|updated|current"
     rf"|in sync)\b|(?:what|how) about (?:the |some )?(?P<about>{_DOCUMENT}|{_TESTS})(?=\W*$)"
-    rf"|you (?:forgot|missed|skipped) (?:to \w{{2,12}} )?(?:the )?(?P<missed>{_DOCUMENT}|{_TESTS})(?=\W*$)"
+    rf"|(?:you (?:forgot|missed|skipped)|(?:don't|do not|never) forget) (?:to \w{{2,12}} )?"
+    rf"(?:the )?(?P<missed>{_DOCUMENT}|{_TESTS})(?=\W*$)"
 )
 _CLAUSE_MARK = lazy_pattern(r"[;,]\s|\s(?:and then|and|then|but)\s")
 _VERB = lazy_pattern(r"[a-z-]{2,14}(?: (?:for|up|to|through)\b)?")

@@ -18,6 +18,7 @@ from archivist.lessons.contradiction import contradicts
 from archivist.reading.similarity import content_stems
 from archivist.reflect.follow_ups import (
     DOCS,
+    MANNERS,
     NEGATED,
     OPENING,
     find_beside_task,
@@ -29,6 +30,8 @@ from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, s
 # How a run notes the two, that it was the last thing said, and that it stood in the task.
 RULE, REQUEST, AT_END, IN_TASK = "rule", "request", "end", "task"
 _LONGEST_MESSAGE = 1500
+# In a longer message only how it is to be done is read: what is to be done is the task.
+_LONGEST_TASK = 4000
 _LONGEST_RULE = 170
 # A longer message describes one piece of work, and of several lines some may be pasted: no requests in it.
 _LONGEST_REQUEST = 300
@@ -47,7 +50,7 @@ _BARE_SHARE = 1 / 5
 _BARE = frozenset(("commit", "push", "merge", "rebase", "deploy"))
 # A task that begins with as many words of another one, or asks for as many things word for word, was sent by
 # a script or copied: one source.
-_OPENING_WORDS = 8
+_OPENING_WORDS = 12
 _COPIED_REQUESTS = 3
 # What is said last in so many of the runs that ask for it is asked at the end, and a document that so many of
 # them name stands for all.
@@ -243,8 +246,9 @@ def find_requests(messages: Iterable[str], *, is_task: bool = False) -> list[Req
 
 def _requests_of(message: str, *, is_task: bool) -> Iterator[Request]:
     words = own_words(message)
-    if len(words) > _LONGEST_MESSAGE:
+    if len(words) > _LONGEST_TASK:
         return
+    is_long = len(words) > _LONGEST_MESSAGE
     spoken_words = hide_quotations(words)
     new_style = NEW_STYLE.search(spoken_words)
     # A program's cry, with which a line begins, is no sentence of the user's.
@@ -257,6 +261,9 @@ def _requests_of(message: str, *, is_task: bool) -> Iterator[Request]:
         sentence = _OTHER_DOCUMENT.sub(r"\1 file", sentence)
         opening = OPENING.match(sentence)
         said = sentence[opening.end() if opening else 0 :].rstrip(" .!\u3002\uff01")
+        if is_long:
+            yield from (Request(each.words) for each in find_follow_ups(sentence) if each.kind in MANNERS)
+            continue
         begins_task = is_task and not place
         follow_ups = find_beside_task(sentence) if begins_task else find_follow_ups(sentence)
         order = _after_lead(said) if begins_task or _TOLD.match(said) else said
