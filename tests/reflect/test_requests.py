@@ -68,10 +68,12 @@ def test_templates_forks_pastes_and_tasks_themselves_are_not_said_again(case: di
 
 def test_of_a_long_task_only_how_it_is_to_be_done_is_read() -> None:
     steps = " ".join(
-        f"Then the reader takes step {number} of the list and writes a row." for number in range(40)
+        f"Then the reader takes step {number} of the list and adds a row." for number in range(40)
     )
     task = f"{steps}\nSpawn subagents for the parts. Update the changelog."
-    assert [request.words for request in find_requests([task], is_task=True)] == ["delegate to subagents"]
+    assert [request.words for request in find_requests([task], is_task=True)] == [
+        "Spawn subagents for the parts"
+    ]
     assert find_requests([f"{steps}\n{task}"], is_task=True) == []
 
 
