@@ -531,6 +531,22 @@ def test_what_a_script_asks_in_the_same_words_each_time_is_its_task(bank: Bank) 
     assert _asked(bank) == ""
 
 
+@pytest.mark.req("N1")
+def test_what_the_task_itself_asks_for_beside_the_work_is_told_with_its_count(bank: Bank) -> None:
+    _ask(bank, "run-0", "Sort the rows by date. Use 3 subagents in parallel.", hours=0)
+    _ask(bank, "run-1", "Why is the import slow? Spawn subagents for the stages.", "ok, mend it", hours=1)
+    _ask(bank, "run-2", "Draw the chart in blue", "delegate the rest to subagents", hours=2)
+    assert _asked(bank) == "The user often asks: use subagents in parallel (asked in 3 of 3 runs)"
+
+
+@pytest.mark.req("N7")
+def test_a_template_of_a_script_is_no_request_whatever_it_is_filled_with(bank: Bank) -> None:
+    for hours, thing in enumerate(("prices", "orders", "stock", "returns", "users")):
+        order = f"Mend the {thing}. Spawn subagents for research. Update the changelog. Commit when done."
+        _ask(bank, f"run-{hours}", order, hours=hours)
+    assert _asked(bank) == ""
+
+
 def test_what_nobody_typed_and_what_few_runs_heard_is_no_request(bank: Bank) -> None:
     for hours in range(4):
         _ask(bank, f"run-{hours}", f"Task {hours}", "update the changelog", hours=hours, is_typed=False)

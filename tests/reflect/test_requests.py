@@ -67,7 +67,7 @@ def test_templates_forks_pastes_and_tasks_themselves_are_not_said_again(case: di
 
 
 def test_of_a_long_task_only_how_it_is_to_be_done_is_read() -> None:
-    steps = " ".join(
+    steps = "\n".join(
         f"Then the reader takes step {number} of the list and adds a row." for number in range(40)
     )
     task = f"{steps}\nSpawn subagents for the parts. Update the changelog."
@@ -183,8 +183,9 @@ def test_what_three_of_the_latest_twenty_runs_or_a_tenth_of_all_ask_for_is_told_
     # Nobody asks for it any more.
     assert tell([20, 21, 22, 23, 24, 25], 40, *docs) == []
     # A bare commit says little.
-    assert tell([0, 1, 2, 3], 25, "commit", "commit this") == []
-    assert tell([0, 1, 2, 3, 4], 25, "commit", "commit this") == ["commit"]
+    assert tell(list(range(8)), 25, "commit", "commit the changes") == []
+    assert tell(list(range(9)), 25, "commit", "commit this") == ["commit"]
+    assert tell([0, 1, 2], 25, "commit to main", "ok, commit to main") == ["commit to main"]
     assert tell([0, 1, 2], 25, "push to the fork", "ok, push to the fork") == ["push to the fork"]
 
 

@@ -223,10 +223,11 @@ def _read_manners(said: str) -> Iterator[FollowUp]:
         for kind, pattern in MANNERS.items():
             manner = pattern.search(lowered, start)
             if manner and not NEGATED.search(lowered, 0, manner.end()):
-                is_whole = manner.start() == start
                 lead_in = "work " if _PREPOSITION.match(lowered, start) else ""
-                asked = _COUNT.sub("", _TAIL.sub("", words[start:]))
-                yield FollowUp(kind, lead_in + asked if is_whole else kind)
+                asked = (_COUNT.sub("", words[start:]), _COUNT.sub("", _TAIL.sub("", words[start:])))
+                is_whole = manner.start() == start
+                told = [lead_in + each for each in asked if is_whole and pattern.search(each.lower())]
+                yield FollowUp(kind, told[-1] if told else kind)
 
 
 def _kind_of(clause: str) -> str:

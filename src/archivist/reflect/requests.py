@@ -46,8 +46,8 @@ _LATELY = 20
 _LEAST_SHARE = 0.1
 _MOST_TOLD = 3
 # A bare "commit" says little: where, and what with it, differs each time.
-_BARE_SHARE = 1 / 5
-_BARE = frozenset(("commit", "push", "merge", "rebase", "deploy"))
+_BARE_SHARE = 1 / 3
+_BARE = content_stems("commit push merge rebase deploy")
 # A task that begins with as many words of another one, or asks for as many things word for word, was sent by
 # a script or copied: one source.
 _OPENING_WORDS = 12
@@ -503,7 +503,7 @@ def _ask_alike(first: str, second: str) -> bool:
 
 def _is_asked_again(words: str, asking: Collection[str], runs: Sequence[str]) -> bool:
     """Say whether so many runs ask for something, of all runs newest first, that the next one may too."""
-    if words in _BARE and len(asking) < _BARE_SHARE * len(runs):
+    if _stems(words) <= _BARE and len(asking) < _BARE_SHARE * len(runs):
         return False
     lately = sum(run in asking for run in runs[:_LATELY])
     is_frequent = lately >= _LEAST_REQUESTS or len(asking) >= max(_LEAST_REQUESTS, _LEAST_SHARE * len(runs))
@@ -559,5 +559,7 @@ def is_asked_at_end(made: Mapping[str, Sequence[Request]], words: str, runs: Seq
             each.kind in kinds for each in find_follow_ups(request.words)
         )
 
-    at_end = sum(any(each.is_last and asks(each) for each in made[run]) for run in runs)
+    at_end = sum(
+        any(each.is_last and not each.is_in_task and asks(each) for each in made[run]) for run in runs
+    )
     return at_end >= _LAST_SHARE * len(runs)
