@@ -217,10 +217,18 @@ def test_a_count_is_of_the_runs_that_say_all_of_it() -> None:
 
 
 @pytest.mark.req("N7")
-def test_what_is_pasted_twice_is_no_rule() -> None:
-    rule = "Do not push without my approval"
+@pytest.mark.parametrize(
+    ("order", "runs"),
+    [
+        ("Do not push without my approval", 2),
+        ("Spawn subagents for the review", 3),
+        ("Commit and push to main", 3),
+        ("Use British spelling", 3),
+    ],
+)
+def test_what_is_pasted_again_is_no_rule_and_no_request(order: str, runs: int) -> None:
     pastes: dict[str, str] = PASTES["pastes"]
-    taken = [name for name, text in pastes.items() if _told_again([text.replace("@WISH@", rule)] * 2)]
+    taken = [name for name, text in pastes.items() if _told_again([text.replace("@WISH@", order)] * runs)]
     # A paste without any mark looks like typing.
     assert len(taken) <= 0.04 * len(pastes), taken
 

@@ -52,10 +52,9 @@ _BARE = content_stems("commit push merge rebase deploy")
 # a script or copied: one source.
 _OPENING_WORDS = 12
 _COPIED_REQUESTS = 3
-# What is said last in so many of the runs that ask for it is asked at the end, and a document that so many of
-# them name stands for all.
+# What is said last in so many of the runs that ask for it is asked at the end.
 _LAST_SHARE = 2 / 3
-# An order of which so much is common to the runs is told whole.
+# An order of which so much is common to the runs is told whole; of one whose kind is known, half is enough.
 _MOSTLY = 3 / 4
 _HALF = 1 / 2
 # Two say the same when they share so much of the shorter and of the longer one; read on the messages of four
@@ -208,6 +207,7 @@ _HOLLOW = content_stems(
     "change changes code file files work thing things everything anything nothing something stuff please it"
     " them me way like same again"
 )
+# The stems of verbs that only say that there is something.
 _HAVING = content_stems("keep maintain preserve support require want bother care worry here sure make ensure")
 _GUESSING = content_stems("assume assumption assumptions guess guesses guessing speculate hallucinate")
 # What ends so, or begins so, may be about anything.
@@ -419,7 +419,7 @@ def _are_one_wish(first: str, second: str) -> bool:
     shared = ours & theirs
     is_shared = len(shared) >= max(_SHARED_CONCEPTS, _SHARED_SHARE * min(len(ours), len(theirs)))
     # "No compatibility needed" has one thing to say.
-    is_shared = is_shared or (len(shared) == min(len(ours), len(theirs)) and max(len(ours), len(theirs)) <= 2)
+    is_shared = is_shared or ours == theirs
     # Words of any sentence are no subject in common.
     is_about_same = not shared.isdisjoint(_SUBJECTS)
     denied = [bool(NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
