@@ -66,6 +66,16 @@ def test_templates_forks_pastes_and_tasks_themselves_are_not_said_again(case: di
     assert _told_over_runs(case["runs"]) == []
 
 
+def test_what_is_typed_behind_one_short_task_is_typed_anew_each_time() -> None:
+    assert _told_over_runs([["continue", "and commit to main"]] * 3) == ["commit to main"]
+    forks = [["continue", "and commit to main", "use subagents"], ["hi"], ["draw the chart in blue"]]
+    assert _told_over_runs([forks[0], *forks, forks[0]]) == []
+    task = "Take the next issue of the list and mend it"
+    assert _told_over_runs([[task, "and commit to main"]] * 3) == []
+    others = ("update the changelog", "mention it in the changelog", "add a line to the changelog")
+    assert _told_over_runs([[task, typed] for typed in others]) == ["update the changelog"]
+
+
 def test_of_a_long_task_only_how_it_is_to_be_done_is_read() -> None:
     steps = "\n".join(
         f"Then the reader takes step {number} of the list and adds a row." for number in range(40)

@@ -52,6 +52,7 @@ _BARE = content_stems("commit push merge rebase deploy")
 # a script or copied: one source.
 _OPENING_WORDS = 12
 _COPIED_REQUESTS = 3
+_LEAST_TASK_WORDS = 5
 # What is said last in so many of the runs that ask for it is asked at the end.
 _LAST_SHARE = 2 / 3
 # An order of which so much is common to the runs is told whole; of one whose kind is known, half is enough.
@@ -447,21 +448,31 @@ def find_repeated(
 def join_sources(runs: Iterable[tuple[str, str, Sequence[Request]]]) -> dict[str, list[Request]]:
     """Return by session what its user asked for, given with the task of each run, newest first.
 
-    A task in the words of another one was sent by a script, or its run is a fork: it says nothing new.
+    A task in the words of another one was sent by a script, or its run is a fork: what both hold counts once.
     """
     made: dict[str, list[Request]] = {}
     seen: dict[str, str] = {}
+    of_task: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for session, task, requests in runs:
-        if not task or seen.setdefault(task, session) != session:
-            continue
         in_task = sorted(request.words.lower() for request in requests if request.is_in_task)
         opening = [word for word in task.lower().split() if word.isalpha()][:_OPENING_WORDS]
         signs = [" ".join(opening)] if in_task and len(opening) == _OPENING_WORDS else []
         signs += ["\n".join(in_task)] if len(in_task) >= _COPIED_REQUESTS else []
-        is_copied = [seen.setdefault(sign, session) != session for sign in signs]
-        made.setdefault(session, []).extend(
-            request for request in requests if not (request.is_in_task and any(is_copied))
-        )
+        words = frozenset(request.words.lower() for request in requests)
+        others = [theirs for other, theirs in of_task.get(task, ()) if other != session]
+        # "Continue" is typed anew each time; then only several requests show a copy.
+        is_short = len(task.split()) < _LEAST_TASK_WORDS
+        known = frozenset().union(*(each for each in others if not is_short or len(each & words) > 1))
+        sources = {seen.setdefault(sign, session) for sign in signs}
+        is_copied = bool(others) or not sources <= {session}
+        of_task.setdefault(task, []).append((session, words))
+        new = [
+            request
+            for request in requests
+            if request.words.lower() not in known and not (request.is_in_task and is_copied)
+        ]
+        if new or not others:
+            made.setdefault(session, []).extend(new)
     return made
 
 
