@@ -13,6 +13,7 @@ foreseen       of the kinds met that the project had met before: those that a li
 foreseen, all  of all kinds met
 remedy         of the foreseen kinds that the session cures: those whose line names what then worked
 precision      of the lines about failures: those whose kind is met, or whose remedy is used at once
+asked          things that the user asks for again, a brief
 works          of the lines that only name a command: those whose command is run with success
 stale          of the lines about failures: those of which no kind was met in the last 10 sessions
 recurring      of the kinds in the last 40 % of sessions: those that were met before
