@@ -13,6 +13,7 @@ foreseen       of the kinds met that the project had met before: those that a li
 foreseen, all  of all kinds met
 remedy         of the foreseen kinds that the session cures: those whose line names what then worked
 precision      of the lines about failures: those whose kind is met, or whose remedy is used at once
+asked          things that the user asks for again, a brief
 works          of the lines that only name a command: those whose command is run with success
 stale          of the lines about failures: those of which no kind was met in the last 10 sessions
 recurring      of the kinds in the last 40 % of sessions: those that were met before
@@ -47,6 +48,8 @@ FEW_RECUR = 0.1
 SIDES = ("ours", "task", "frequent", "recent")
 PLAIN = ("frequent", "recent")
 MEASURES = ("foreseen", "foreseen, all", "remedy", "precision", "works", "stale")
+# How the line begins that says what the user asks for again, each thing with its runs.
+_ASKED = "The user often asks"
 DATA_VARIABLE = "ARCHIVIST_BENCH_DATA"
 
 
@@ -228,6 +231,7 @@ def score_session(session: Session, lines: Sequence[BriefLine], history: KindHis
     score.of["briefs"] = 1
     score.hits["lines"] = len(lines)
     score.hits["other lines"] = sum(not line.kinds and not line.commands for line in lines)
+    score.hits["asked"] = sum(line.text.count(" runs") for line in lines if line.text.startswith(_ASKED))
     score.hits["tokens"] = sum(len(line.text) for line in lines) // 4
     if not session.kinds:
         score.of["quiet briefs"] = 1
@@ -387,7 +391,7 @@ def _print(results: Sequence[SetResult]) -> None:
         for side, figures in sides.items():
             print(f"  {side:10}" + "  ".join(f"{name} {_bracket(figures[name])}" for name in measures))
     print(
-        f"\n{'ours':18}{'all':>8}{'works':>8}{'other':>8}{'quiet':>8}{'stale':>8}"
+        f"\n{'ours':18}{'all':>8}{'works':>8}{'other':>8}{'asked':>8}{'quiet':>8}{'stale':>8}"
         f"{'learn s':>9}{'brief ms':>9}"
     )
     for result in results:
@@ -395,6 +399,7 @@ def _print(results: Sequence[SetResult]) -> None:
         shares = [_cell(_share(ours, name)) for name in ("foreseen, all", "works")]
         means = [
             f"{_mean_lines(ours, 'other lines'):.1f}",
+            f"{_mean_lines(ours, 'asked'):.1f}",
             f"{_mean_lines(ours, 'quiet lines', 'quiet briefs'):.1f}",
         ]
         cells_ours = [*shares, *means, _cell(_share(ours, "stale"))]

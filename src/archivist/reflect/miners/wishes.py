@@ -29,12 +29,15 @@ from archivist.reflect.miners.wish_frames import (
 from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
 from archivist.reflect.requests import (
     AT_END,
+    IN_TASK,
     RULE,
     Request,
     find_repeated,
     find_requests,
+    has_object,
     is_about_work,
     is_asked_at_end,
+    join_sources,
     select_requests,
 )
 
@@ -148,15 +151,12 @@ def mine_wishes(material: Material) -> list[Candidate]:
 
 
 def find_typed_requests(reading: RunReading) -> list[tuple[Event, list[Request]]]:
-    """Return what the user asked for in each typed message.
-
-    What is asked with the task is a part of it. What is asked later, the agent left undone.
-    """
+    """Return what the user asked for in each typed message; with the task, what stands beside it."""
     found: list[tuple[Event, list[Request]]] = []
     for place, event in enumerate(reading.said):
         if event.extra.get(TYPED) is True:
             is_task = not place and not reading.episode.is_part
-            requests = [each for each in find_requests([event.text]) if each.is_rule or not is_task]
+            requests = find_requests([event.text], is_task=is_task)
             found += [(event, requests)] if requests else []
     return found
 
@@ -173,36 +173,33 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
     if not made:
         return
     this = episode.parent or episode.id
-    earlier: dict[str, list[Request]] = {}
-    tasks = {episode.task}
+    last = last_typed(material.reading)
+    ours = [request._replace(is_last=event.seq == last) for event, requests in made for request in requests]
+    heard = [(this, episode.task or this, ours)]
     for run in reversed(material.past.runs_of(material.project)):
-        session = run.parent or run.run
-        # What a script asks in the same words each time is its task. A session with its parts is one run.
-        if session != this and (session in earlier or run.task not in tasks or not run.task):
-            noted = run.digest.get("asked") or ()
-            requests = [
-                Request(str(words), is_rule=kind == RULE, is_last=AT_END in rest)
-                for kind, words, *rest in noted
+        # A session with its parts is one run.
+        if (session := run.parent or run.run) != this:
+            noted = [
+                Request(str(words), kind == RULE, AT_END in rest, IN_TASK in rest)
+                for kind, words, *rest in run.digest.get("asked") or ()
             ]
-            earlier.setdefault(session, []).extend(requests)
-        tasks.add(run.task)
-    oldest_first = dict(reversed(earlier.items()))
+            heard.append((session, run.task, noted))
+    latest = join_sources(heard)
+    oldest_first = {run: requests for run, requests in reversed(latest.items()) if run != this}
     for event, requests in made:
         for repeated in filter(None, (find_repeated(request, oldest_first) for request in requests)):
             first, told, runs = repeated
             lesson = make_wish(material, event, state_rule(told), is_standing=True)
             key = make_wish(material, event, state_rule(first), is_standing=True).key
             yield replace(lesson, key=key, earlier_runs=runs)
-    last = last_typed(material.reading)
-    ours = [request._replace(is_last=event.seq == last) for event, requests in made for request in requests]
-    latest = {this: ours, **dict(islice(earlier.items(), _LATEST_RUNS - 1))}
+    latest = dict(islice(latest.items(), _LATEST_RUNS))
     asked = select_requests(latest)
-    runs = tuple({run for _, runs in asked for run in runs})
+    runs = tuple({run for _, asking in asked for run in asking})
     if this in runs:
-        # Without the number of all runs: until a run asks again, nobody would count them anew.
         counts = [
-            f"{words} ({'at the end of' if is_asked_at_end(latest, words, runs) else 'in'} {len(runs)} runs)"
-            for words, runs in asked
+            f"{_within_sentence(words)} (asked in {len(asking)} of {len(latest)} runs"
+            f"{', at the end' if is_asked_at_end(latest, words, asking) else ''})"
+            for words, asking in asked
         ]
         lesson = make_wish(material, made[0][0], "; ".join(words for words, _ in asked), is_standing=False)
         yield replace(
@@ -253,6 +250,7 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
                 found.append((sentence, True))
         elif wish := _find_wish(spoken):
             found.append((sentence, wish.is_standing))
+    found = [(sentence, is_standing) for sentence, is_standing in found if has_object(state_rule(sentence))]
     return found if len(found) <= _MOST_WISHES else []
 
 
@@ -268,7 +266,11 @@ def state_rule(sentence: str) -> str:
     rule = rule.strip(".!?\u3002\uff01\uff1f ")
     if len(rule.encode()) < _SHORTEST_RULE:
         rule = sentence.rstrip(".!")
-    return rule[:1].lower() + rule[1:] if not rule[:2].isupper() else rule
+    return _within_sentence(rule)
+
+
+def _within_sentence(words: str) -> str:
+    return words if words[:2].isupper() else words[:1].lower() + words[1:]
 
 
 class _Wish(NamedTuple):
