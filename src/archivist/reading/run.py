@@ -85,9 +85,7 @@ _CALL_KINDS = (EventKind.TOOL_CALL, EventKind.TEST)
 _OF_THE_DAY = frozenset((K.NETWORK, K.PERMISSION, K.PROVIDER))
 _ENTERS_ROOT = lazy_pattern(r"\s{0,20}cd\s{1,4}(/[\w./-]{1,200})")
 # Bounds of the digest, which is stored with the episode and read again for every later run.
-_MOST_KEYS = 40
-_MOST_PURPOSES = 40
-_MOST_PASSED = 12
+_MOST_KEYS, _MOST_PURPOSES, _MOST_PASSED = 40, 40, 12
 _LONGEST_LINE = 300
 _SHORT_ERROR = 40
 _MOST_RULES = 4
