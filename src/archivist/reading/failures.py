@@ -15,7 +15,7 @@ from archivist.reading.commands import (
     run_scripts,
     step_purpose,
 )
-from archivist.reading.rules import FROM_HARNESS, LOOSE, SUMMARY, TOLD, TOOL, FailureKind
+from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL, FailureKind
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import (
     Clue,
@@ -93,6 +93,8 @@ _INLINE = ("<string>", "<stdin>")
 # Failures whose message is the same for every resource; the key needs the resource too.
 _KINDS = frozenset(map(str, FailureKind))
 _ABOUT_RESOURCES = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
+# The step of a line that looks whether files are formatted.
+_FORMATS = lazy_pattern(r"\b(?:\w{0,10}fmt|format|prettier|black|biome|dprint|yapf)\b")
 _USAGE_LINE = lazy_pattern(r"(?im)^\s{0,8}usage:[ \t]{1,4}([^\n]{1,200})")
 _INSTALLED = lazy_pattern(
     r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen"
@@ -207,6 +209,9 @@ def _blamed_step(steps: tuple[Step, ...], clue: Clue, text: str) -> Step | None:
         used = [step for step in working if f"{usage[1]} ".startswith(f"{step.name} ")]
         if len({step.name for step in used}) == 1:
             return used[0]
+    formatting = [step for step in working if _FORMATS.search(step.text)]
+    if clue.error == NOT_FORMATTED and formatting:
+        return formatting[0]
     words = {step: (step.subcommand or step.program).rsplit(" ", 1)[-1] for step in working[:_MOST_STEPS]}
     named = [
         step

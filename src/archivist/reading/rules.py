@@ -89,6 +89,7 @@ def rule(
 
 
 K = FailureKind
+NOT_FORMATTED = "not formatted"
 # fmt: off
 _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
     K.MISSING_MODULE: (
@@ -479,10 +480,10 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"|metadata-generation-failed)", LOOSE),
         rule("tsc: TS", "error TS", r"error (?P<error>TS\d+): (?P<text>.*)", TOOL, own=True),
         # The lines of the diff that follows are those of one run.
-        rule(": not formatted", "Diff in |~ould reformat|be reformatted|be formatted|Code style issues",
-             r"^(?:\W{0,3}[\w:/ -]{0,40}\W{1,4})?(?:Diff in [^\s:]+(?::| at line )\d+:"
-             r"|[Ww]ould reformat:? \S+$|\d+ files? would be (?:re)?formatted"
-             r"|Code style issues (?:found )?in )",
+        rule(f": {NOT_FORMATTED}", "Diff in ", r"^Diff in [^\s:]+(?::| at line )\d+:", TOOL, own=True),
+        rule(f": {NOT_FORMATTED}", "~ould reformat|be reformatted|be formatted|Code style issues",
+             r"^(?:\W{0,3}[\w-]{1,20}\W{1,4})?(?:[Ww]ould reformat:? \S+$"
+             r"|\d+ files? would be (?:re)?formatted|Code style issues (?:found )?in )",
              TOOL, own=True, sure=False),
         rule("eslint: lint", "error  ",
              r"^\s+\d+:\d+\s+error\s.*\s\s(?P<subject>[\w@/-]+)$", TOOL, own=True),
