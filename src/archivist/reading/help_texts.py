@@ -28,6 +28,8 @@ _USAGE = lazy_pattern(
 _ANY_USAGE = lazy_pattern(
     r"[\[<](?:OPTIONS?|ARGS?|COMMAND|SUBCOMMAND|FLAGS?|-h|--help)[\]>.]*", re.IGNORECASE
 )
+# Where a usage has a name of the caller's, and whether it may be several.
+_PLACE = lazy_pattern(r"[\[<]([A-Za-z][\w-]{0,29})[\]>](\.{3})?")
 _HELP_WORDS = frozenset(("--help", "-h", "help"))
 _MOST_NAMES = 12
 _LONGEST_NAMES = 130
@@ -56,6 +58,9 @@ def find_accepted_words(acts: Sequence[ToolCall], failed: ToolCall) -> str:
                 return f"available are {listed}"
         # Which option was meant, a usage does not say.
         if not refused.startswith("-") and (usage := _find_usage(output, words[0])):
+            places = _PLACE.findall(_ANY_USAGE.sub("", usage.partition(" -- ")[0].partition(" [-- ")[0]))
+            if len(places) == 1 and not places[0][1]:
+                return f"it takes one “{as_quotation(places[0][0])}” a call"
             return f"its usage is “{as_quotation(usage)}”"
     return ""
 

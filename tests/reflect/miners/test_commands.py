@@ -84,9 +84,21 @@ def test_what_is_one_word_too_many_is_told_with_the_usage() -> None:
     first = run(sh("cargo test cart::tests::adds cart::tests::drops", refused("cart::tests::drops"), 1))
     again = run(sh("cargo test tax_sums tax_rounds", refused("tax_rounds"), 1), name="r2")
     assert one(again, first).summary == (
-        "`cargo test …` fails (“unexpected argument '<name>' found”): "
-        "its usage is “cargo test [OPTIONS] [TESTNAME] [-- [ARGS]...]”"
+        "`cargo test …` fails (“unexpected argument '<name>' found”): it takes one “TESTNAME” a call"
     )
+
+
+@pytest.mark.parametrize(
+    ("usage", "told"),
+    [
+        ("cargo test [OPTIONS] [TESTNAME]...", "its usage is “cargo test [OPTIONS] [TESTNAME]...”"),
+        ("cargo test <FROM> <TO>", "its usage is “cargo test <FROM> <TO>”"),
+    ],
+)
+def test_a_usage_with_several_places_is_told_whole(usage: str, told: str) -> None:
+    refused = f"error: unexpected argument 'c' found\n\nUsage: {usage}"
+    calls = [run(sh("cargo test alpha beta c", refused, 1), name=name) for name in ("r1", "r2")]
+    assert told in one(*calls).summary
 
 
 def test_a_program_that_was_in_the_way_is_left_out() -> None:
