@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from archivist import Bank
+from archivist.brief.works import Habits, RunOutcome
 from archivist.records import Episode, Event, EventKind
 from tests.conftest import START
 
@@ -105,3 +106,27 @@ def test_what_an_editing_tool_refuses_is_told_to_the_harness_that_has_it(bank: B
         _run(bank, number, refusal, refusal, refusal, tool="Edit", provider="claude-code")
     assert "Edit tool" in _told(bank, "claude-code")
     assert "Edit tool" not in _told(bank, "codex")
+
+
+@pytest.mark.req("A17", "N1")
+@pytest.mark.parametrize(
+    ("tags", "met", "passed", "is_over"),
+    [
+        # A test that kept failing is mended once two runs of the tests did not meet it.
+        (("mocha",), 3, 1, False),
+        (("mocha",), 3, 2, True),
+        # One that fails now and then passes now and then, the seldomer it fails the longer.
+        (("mocha", "flaky"), 5, 2, False),
+        (("mocha", "flaky"), 5, 4, True),
+        (("mocha", "flaky"), 2, 4, False),
+    ],
+)
+def test_a_failing_test_falls_silent_once_runs_of_the_tests_do_not_meet_it(
+    tags: tuple[str, ...], met: int, passed: int, is_over: bool
+) -> None:
+    key, other = "shop|test_failure:mocha:test failed:adds", "shop|test_failure:mocha:test failed:drops"
+    without = RunOutcome(frozenset([other]), frozenset(), frozenset(["mocha"]))
+    with_it = without._replace(failures=frozenset([key]))
+    elsewhere = RunOutcome(frozenset(), frozenset(["git"]), frozenset(["git"]))
+    runs = [*[without] * passed, *[elsewhere] * 5, *[with_it] * met, *[without] * (8 - met)]
+    assert Habits(outcomes=tuple(runs)).is_overcome(key, tags) is is_over

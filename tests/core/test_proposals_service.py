@@ -422,6 +422,30 @@ def test_a_proposal_has_the_current_words_of_its_lesson(bank: Bank) -> None:
 
 
 @pytest.mark.req("C10")
+@pytest.mark.parametrize("is_accepted", [False, True])
+def test_a_lesson_that_was_edited_to_say_less_stops_nothing(bank: Bank, is_accepted: bool) -> None:
+    lesson = _teach(bank, 5)
+    bank.proposals.propose_rules()
+    if is_accepted:
+        bank.proposals.accept("p-001")
+    bank.lessons.edit(lesson.id, summary="Responses are parsed in one place since spring", rule="")
+    (known,) = bank.proposals.list()
+    if is_accepted:
+        assert known.status is ProposalStatus.ACCEPTED
+    else:
+        assert known.status is ProposalStatus.WITHDRAWN
+        assert known.comment == "m-001 no longer says what to do"
+    bank.runs.finish_run(*reviewed("another", finding(NULLS)))
+
+
+def test_that_a_test_fails_is_proposed_as_no_rule(bank: Bank) -> None:
+    lesson = _teach(bank, 6)
+    with bank.transaction() as writer:
+        writer.put(replace(lesson, signature="shop|test_failure:mocha:test failed:adds"), "edit")
+    assert bank.proposals.propose_rules() == []
+
+
+@pytest.mark.req("C10")
 def test_a_proposal_whose_lesson_does_not_help_is_withdrawn_and_not_made_again(bank: Bank) -> None:
     lesson = _teach(bank, 5)
     bank.proposals.propose_rules()

@@ -84,6 +84,9 @@ _SLIPS = {
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
 _OUTAGE = "network:"
+_TEST, FLAKY = "test_failure:", "flaky"
+# A test that fails now and then passes some times in a row by chance; less likely than this it is mended.
+_BY_CHANCE = 0.2
 # Families that only name failures once more.
 _NOT_TOLD = ("remedy:",)
 # A task that is called what it does, and a tool's own verb, are found without being told.
@@ -196,10 +199,14 @@ class FailingRun(NamedTuple):
 
 
 class RunOutcome(NamedTuple):
-    """What a run failed in, by the failures' keys, and as tags the calls that went well."""
+    """What a run failed in, by the failures' keys, and as tags the calls that went well.
+
+    `tried` are the tags of all calls.
+    """
 
     failures: frozenset[str]
     went_well: frozenset[str]
+    tried: frozenset[str] = frozenset()
 
 
 class Habits(NamedTuple):
@@ -220,9 +227,16 @@ class Habits(NamedTuple):
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
         """Say whether runs made the call of these tags with success since one last met a failure of it.
 
-        That no run reaches a server is refuted by the first that does.
+        That no run reaches a server is refuted by the first that does. A test is over that did not fail in
+        runs of the tests, whatever else they found.
         """
         since = takewhile(lambda run: failure not in run.failures, self.outcomes)
+        if failure.partition("|")[2].startswith(_TEST):
+            met = sum(failure in run.failures for run in self.outcomes)
+            tried = sum(not run.tried.isdisjoint(tags) for run in self.outcomes)
+            passed = sum(not run.tried.isdisjoint(tags) for run in since)
+            share = min(1.0, met / tried) if tried and FLAKY in tags else 1.0
+            return passed >= _OVERCOME and (1 - share) ** passed < _BY_CHANCE
         least = 1 if failure.partition("|")[2].startswith(_OUTAGE) else _OVERCOME
         return sum(not run.went_well.isdisjoint(tags) for run in since) >= least
 
@@ -373,7 +387,8 @@ def _outcome_of(failures: Iterable[Mapping[str, Any]], attempts: Iterable[Mappin
     for call, counts in (item for table in attempts for item in table.items()):
         is_good = counts.get("ok") and not counts.get("failed") and not counts.get("timeout")
         (went_well if is_good else failing).add(_tag_of(call))
-    return RunOutcome(frozenset().union(*failures), frozenset(went_well - failing))
+    of_all = frozenset(went_well | failing)
+    return RunOutcome(frozenset().union(*failures), frozenset(went_well - failing), of_all)
 
 
 def _tag_of(call: str) -> str:

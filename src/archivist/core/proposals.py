@@ -90,6 +90,8 @@ def follow_lesson(
         return _withdraw(proposal, decided, reason)
     if lesson.status is not Status.ACTIVE:
         return _withdraw(proposal, now, f"{lesson.short_id} is {lesson.status} again")
+    if not (lesson.rule.strip() or lesson.remedies):
+        return _withdraw(proposal, decided, f"{lesson.short_id} no longer says what to do")
     if gone := stale.get(lesson.id):
         return _withdraw(proposal, now, f"{lesson.short_id} is out of date: {gone}")
     if doubt := doubts.get(lesson.id):
@@ -176,9 +178,14 @@ def describe_decision(proposal: Proposal) -> str:
 
 
 def is_rule_candidate(lesson: Lesson, *, at_runs: int) -> bool:
-    """Say whether a lesson should become a rule: a frequent failure with a known remedy."""
+    """Say whether a lesson should become a rule: a frequent failure with a known remedy.
+
+    That a test fails is about the code as it is, and no rule.
+    """
+    is_of_test = lesson.signature.partition("|")[2].startswith("test_failure:")
     return (
-        lesson.type is LessonType.PATTERN
+        not is_of_test
+        and lesson.type is LessonType.PATTERN
         and lesson.status is Status.ACTIVE
         and lesson.frequency >= at_runs
         and bool(lesson.rule.strip() or lesson.remedies)
@@ -187,9 +194,10 @@ def is_rule_candidate(lesson: Lesson, *, at_runs: int) -> bool:
 
 def rule_line(lesson: Lesson) -> str:
     """Return the line of a lesson among the rules."""
-    text = one_line(lesson.rule)
-    if not text:
-        text = f"{one_line(lesson.summary).rstrip('.')}: {one_line(lesson.remedies[0])}"
+    text = one_line(lesson.rule) or one_line(lesson.summary)
+    if lesson.remedies and not lesson.rule.strip():
+        text = f"{text.rstrip('.')}: {one_line(lesson.remedies[0])}"
+    # What a person worded anew may have neither rule nor remedy.
     return f"- {text} ({lesson.short_id})"
 
 
