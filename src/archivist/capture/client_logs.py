@@ -44,6 +44,7 @@ from archivist.files.worktrees import (
     worktrees_of,
 )
 from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_address, remote_address
+from archivist.text import on_one_line
 
 _EDITORS = ("Code", "Code - Insiders", "VSCodium")
 _REMOTE_EDITOR = ".vscode-server/data/User"
@@ -97,7 +98,8 @@ class CheckoutPlaces:
     above such places; `roots` are both. `clones` are other checkouts of the same repository. By folder are
     counted: sessions inside of a checkout that are not taken for the repository's (`left_out`), those of
     folders that are gone and lay beside a checkout, where they may have been worktrees (`lost`), or had the
-    repository's name (`gone`). `taken` are the folders of those that are its own.
+    repository's name (`gone`); by remote, those of another repository that lay where this one does
+    (`replaced`). `taken` are the folders of those that are its own.
     """
 
     roots: tuple[Path, ...]
@@ -109,6 +111,7 @@ class CheckoutPlaces:
     taken: set[str] = field(default_factory=set)
     lost: Counter[str] = field(default_factory=Counter)
     gone: Counter[str] = field(default_factory=Counter)
+    replaced: Counter[str] = field(default_factory=Counter)
     _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
 
     def has_name(self, folder: str) -> bool:
@@ -135,6 +138,9 @@ class CheckoutPlaces:
         They are counted where they may be its own, so that a person can say so.
         """
         is_own = self._is_own(folder, remote)
+        if is_own and self._is_replaced(folder, remote):
+            self.replaced[remote] += count
+            return False
         if is_own:
             self.taken.add(folder)
         elif not count:
@@ -147,6 +153,14 @@ class CheckoutPlaces:
             elif self._is_lost_worktree(folder, remote):
                 self.lost[folder] += count
         return bool(is_own)
+
+    def _is_replaced(self, folder: str, remote: str) -> bool:
+        """Say whether a log names another remote: another repository was in the folder then."""
+        is_asked = any(real_folder(Path(folder)).is_relative_to(former) for former in self.former)
+        if not remote or not self.remote or is_asked:
+            return False
+        address, name = remote_address(remote), project_of_address(self.remote)
+        return address != self.remote if address else remote.lower() != name.lower()
 
     def _is_lost_worktree(self, folder: str, remote: str) -> bool:
         return remote_address(remote) in ("", self.remote) and self.may_have_been_worktree(folder)
@@ -253,6 +267,11 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
     ]
     if places.lost:
         problems[-1] += f"; {name_take(places.lost)}"
+    problems += [
+        f"{count} left out that began here and whose logs name another repository, {on_one_line(remote)[:100]};"
+        f" to take them: archivist setup --moved-from {shlex.quote(str(places.trees[0]))}"
+        for remote, count in places.replaced.items()
+    ]
     return FoundLogs(found, problems, unreadable)
 
 
