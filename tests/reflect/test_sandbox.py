@@ -10,7 +10,8 @@ import pytest
 from archivist import Bank
 from archivist.recall.query import Query
 from archivist.records import Episode, EpisodeKind, Event, EventKind
-from archivist.records.run_words import APPROVALS, OUTSIDE_ADVICE, OUTSIDE_SANDBOX
+from archivist.records.run_words import APPROVALS
+from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 from tests.conftest import START
 
 NO_HOST = "ssh: Could not resolve hostname git.example: Temporary failure in name resolution"

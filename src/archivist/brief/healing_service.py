@@ -21,8 +21,7 @@ from archivist.brief.select import (
     word_for_approvals,
 )
 from archivist.brief.works import find_approvals
-from archivist.records.run_words import OUTSIDE_ADVICE
-from archivist.records.words import NOTES, PART, Provenance, Status
+from archivist.records.words import NOTES, OUTSIDE_ADVICE, PART, Provenance, Status
 from archivist.store.filters import (
     Condition,
     any_of,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.brief.works import NO_HABITS, Habits
 from archivist.config import BriefRules
-from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_ADVICE_FOR_ALL, OUTSIDE_SANDBOX
+from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_ADVICE_FOR_ALL, OUTSIDE_SANDBOX
 
 if TYPE_CHECKING:
     from archivist.records import Lesson

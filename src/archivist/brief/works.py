@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from archivist.records.run_words import EpisodeKind
-from archivist.records.words import NOTES, Provenance, Status
+from archivist.records.words import NOTES, ORCHESTRATOR_RUN, SUBAGENT_RUN, Provenance, Status
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader
@@ -315,7 +314,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     providers: dict[str, str] = {}
     for name, parent, provider, kind, extra in rows:
         # A review of a session is none of the user's own, and its log does not name the session.
-        if kind == EpisodeKind.SUBAGENT_RUN and not parent:
+        if kind == SUBAGENT_RUN and not parent:
             continue
         root = str(parent or name)
         providers.setdefault(root, str(provider))
@@ -371,7 +370,7 @@ def find_approvals(reader: "Reader", names: Sequence[str], provider: str) -> str
         equals("action", None),
         equals("provenance", Provenance.MINED),
         equals("parent", ""),
-        equals("kind", EpisodeKind.ORCHESTRATOR_RUN),
+        equals("kind", ORCHESTRATOR_RUN),
         *((equals("provider", provider),) if provider else ()),
         order=("-finished",),
         limit=_READ_RECORDS,

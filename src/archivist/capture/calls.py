@@ -26,7 +26,7 @@ from archivist.capture.values import (
 )
 from archivist.cold_start import lazy_pattern
 from archivist.records import EventKind
-from archivist.records.run_words import OUTSIDE_SANDBOX
+from archivist.records.words import OUTSIDE_SANDBOX
 from archivist.text import shorten
 
 _COMMAND_KEYS = ("command", "cmd", "keystrokes", "script", "code", "chars")

@@ -267,9 +267,10 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
     ]
     if places.lost:
         problems[-1] += f"; {name_take(places.lost)}"
+    take = f"archivist setup --moved-from {shlex.quote(str(places.trees[0]))}"
     problems += [
-        f"{count} left out that began here and whose logs name another repository, {on_one_line(remote)[:100]};"
-        f" to take them: archivist setup --moved-from {shlex.quote(str(places.trees[0]))}"
+        f"{count} left out that began here and whose logs name another repository,"
+        f" {on_one_line(remote)[:100]}; to take them: {take}"
         for remote, count in places.replaced.items()
     ]
     return FoundLogs(found, problems, unreadable)

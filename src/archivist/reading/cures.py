@@ -68,7 +68,8 @@ from archivist.reading.wording import (
     tells_paths_truly,
 )
 from archivist.reading.works import is_passing_flag
-from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX, REDACTED
+from archivist.records.run_words import REDACTED
+from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 
 # How many later calls are searched: installs and edits may come late, another try of a command comes soon.
 HORIZON = 40

@@ -65,7 +65,7 @@ from archivist.reading.works import (
     count_commands,
 )
 from archivist.records import Episode, EpisodeKind, Event, EventKind
-from archivist.records.run_words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
+from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 
 # Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
 CODE_KINDS = frozenset(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from archivist.records.words import ORCHESTRATOR_RUN, SUBAGENT_RUN
+
 
 class EpisodeKind(StrEnum):
     """What sort of run an episode records."""
 
-    ORCHESTRATOR_RUN = "orchestrator_run"
-    SUBAGENT_RUN = "subagent_run"
+    ORCHESTRATOR_RUN = ORCHESTRATOR_RUN
+    SUBAGENT_RUN = SUBAGENT_RUN
     HEALER_RUN = "healer_run"
 
 
@@ -91,11 +93,6 @@ class Effect(StrEnum):
 FOLDER = "cwd"
 # The shell that a call was made in, where it stays open for the calls after it.
 OPEN_SHELL = "shell"
-# Marks a call that asked to run outside of its harness's sandbox.
-OUTSIDE_SANDBOX = "outside_sandbox"
-# What helped then: advice to the clients that can be asked for it.
-OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
-OUTSIDE_ADVICE_FOR_ALL = "ask to run them outside of the sandbox"
 # What a log says of approvals: on if the agent could ask for one, else off.
 APPROVALS = "approvals"
 # Where the run began; kept beside the folder until the event is filed.

@@ -17,6 +17,13 @@ UNFINISHED_ERASURES = "unfinished_erasures"
 WRITTEN_FILES = "written_files"
 # The key in an episode's `extra` under which reflection keeps its notes.
 NOTES = "reflection"
+# Two kinds of runs, for a brief that makes no enum of them.
+ORCHESTRATOR_RUN, SUBAGENT_RUN = "orchestrator_run", "subagent_run"
+# Marks a call that asked to run outside of its harness's sandbox.
+OUTSIDE_SANDBOX = "outside_sandbox"
+# What helped then: advice to the clients that can be asked for it.
+OUTSIDE_ADVICE = "ask to run it outside of the sandbox"
+OUTSIDE_ADVICE_FOR_ALL = "ask to run them outside of the sandbox"
 # The key in those notes of what a language model told of the run.
 BY_MODEL = "model"
 # The origin of a lesson whose words are a language model's; which one and which question, its extra says.

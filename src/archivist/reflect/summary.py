@@ -78,10 +78,13 @@ _PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\
 _OPEN_SECTION = lazy_pattern(
     r"#{1,6}.*\b(?:next|todo|to do|remaining|blockers?|blocked|open|left)\b", re.IGNORECASE
 )
+_TAG = lazy_pattern(r"</?\w{1,20}[^<>]{0,80}>")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+")
 # A sentence of more words than these that a program printed is its own; "12 passed in 3 s" is anybody's.
 _LEAST_PASSED_ON = 4
-_PUNCTUATION = dict.fromkeys(map(ord, "→`*_~>\"'\u201c\u201d\u2018\u2019\u201e«»,.;:!?()[]{}#|"), " ")
+_PUNCTUATION = dict.fromkeys(
+    map(ord, "→`*_~>\"'\u201c\u201d\u2018\u2019\u201e«»,.;:!?()[]{}#|-\u2013\u2014"), " "
+)
 _INNER_END = lazy_pattern(r"(?<![.!?])[.!?]++\s++(?=[A-Z`\"“'(\[\d])")
 # The check did not run: what it would have found is not known.
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
@@ -236,8 +239,10 @@ def _without_printed(text: str, printed: str) -> str:
 
 
 def _is_printed(sentence: str, printed: str) -> bool:
-    words = _plain_words(sentence)
-    return words.count(" ") >= _LEAST_PASSED_ON and f" {words} " in printed
+    """Say whether a sentence, or what stands in it behind a label, is one that a program had printed."""
+    _, _, labelled = sentence.partition(":")
+    forms = (_plain_words(_TAG.sub(" ", each)) for each in (sentence, labelled))
+    return any(words.count(" ") >= _LEAST_PASSED_ON and f" {words} " in printed for words in forms)
 
 
 def _plain_words(text: str) -> str:

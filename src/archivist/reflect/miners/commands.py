@@ -30,7 +30,7 @@ from archivist.reading.wording import (
     quote_error,
 )
 from archivist.records import Category
-from archivist.records.run_words import OUTSIDE_ADVICE_FOR_ALL
+from archivist.records.words import OUTSIDE_ADVICE_FOR_ALL
 from archivist.reflect.miners.material import (
     Case,
     Material,

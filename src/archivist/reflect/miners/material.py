@@ -56,7 +56,8 @@ from archivist.reading.wording import (
     tags,
 )
 from archivist.records import Category, Scope
-from archivist.records.run_words import APPROVALS, OUTSIDE_ADVICE
+from archivist.records.run_words import APPROVALS
+from archivist.records.words import OUTSIDE_ADVICE
 
 # A failure of a tool that this many projects met is a matter of the tool, not of a project.
 COMMON_TO_PROJECTS = 3
