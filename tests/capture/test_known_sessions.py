@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from archivist import Bank
-from archivist.records import Event, EventKind
+from archivist.errors import RecordError
+from archivist.records import Episode, Event, EventKind
+from archivist.reflect.trigger import ReflectionTrigger
 from archivist.store.filters import equals
 from tests.attacks.client_logs import SHAPES
 from tests.commands import Command
@@ -96,3 +99,23 @@ def test_what_a_forked_session_repeats_happened_once(bank_cli: Command, project:
     # Whichever comes first, and however often it is captured.
     assert {calls for calls, _ in counts} == {1}
     assert counts[1:] == [counts[1]] * 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"status": "failure"}, "status: 'failure' is none of running"),
+        ({"kind": "session"}, "kind: 'session' is none of"),
+        ({"tags": "typecheck"}, "tags: a sequence of texts is expected"),
+    ],
+)
+def test_an_episode_that_could_not_be_read_again_is_refused(
+    project: Path, fields: dict[str, Any], reason: str
+) -> None:
+    with Bank.open(project) as bank:
+        with pytest.raises(RecordError, match=reason):
+            bank.runs.record_episode(Episode(id="e1", **fields))
+        assert bank.runs.record_episode(Episode(id="e2", status="failed")).status == "failed"
+        assert bank.ledger.verify().is_whole
+        assert bank.reflections.maybe_reflect(ReflectionTrigger("e2", "session_failed")).error == ""
+        assert bank.reflections.maybe_reflect(ReflectionTrigger("e2", "no_such")).status == "skipped"

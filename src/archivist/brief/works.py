@@ -312,9 +312,10 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
     providers: dict[str, str] = {}
+    has_sessions = any(kind != SUBAGENT_RUN for *_, kind, _ in rows)
     for name, parent, provider, kind, extra in rows:
         # A review of a session is none of the user's own, and its log does not name the session.
-        if kind == SUBAGENT_RUN and not parent:
+        if has_sessions and kind == SUBAGENT_RUN and not parent:
             continue
         root = str(parent or name)
         providers.setdefault(root, str(provider))

@@ -110,6 +110,7 @@ class Intake:
         self._reviewed: dict[str, dict[str, tuple[Finding, ...]]] = {}
         # By run, as long as its log only repeats it: what another session's log told before.
         self._copied: dict[str, set[tuple[object, ...]]] = {}
+        self._firsts: dict[str, Event] = {}
         # By run: how many findings of another log under its id were left out.
         self._left_findings: Counter[str] = Counter()
         self._decided: dict[str, EpisodeStatus] = {}
@@ -155,7 +156,8 @@ class Intake:
 
             self._count += 1
             event = self._cleaner.clean(item)
-            if self._is_log and event.tool and self._is_copied(event):
+            first = self._firsts.setdefault(event.run, event)
+            if self._is_log and event.tool and self._is_copied(event, first):
                 return
             event = self._assign_part(event)
             folder = str(event.extra.get(FOLDER) or "")
@@ -167,14 +169,14 @@ class Intake:
             self._is_cut = self._is_cut or item.is_end
             self._reasons[self._cleaner.text(f"{item.where}: {item.reason}")] += 1
 
-    def _is_copied(self, event: Event) -> bool:
+    def _is_copied(self, event: Event, first: Event) -> bool:
         """Say whether a call is of the beginning of another session, which a fork's log tells once more.
 
         It happened once. The log that was captured first keeps it. What was said is told in both.
         """
         run = event.run
         if run not in self._copied:
-            self._copied[run] = self._read_forked(event)
+            self._copied[run] = self._read_forked(first)
         if _moment_of(event) in self._copied[run]:
             return True
         self._copied[run] = set()

@@ -30,7 +30,7 @@ from archivist.capture.runs import (
 )
 from archivist.errors import BankError, InputError, NotFoundError
 from archivist.paths import bank_name
-from archivist.records.episode import Episode
+from archivist.records.episode import Episode, require_readable
 from archivist.records.run_words import FOLDER, EpisodeKind, EpisodeStatus
 from archivist.records.words import NOTES, ActorKind, Provenance
 from archivist.service import BankService, require_name
@@ -90,7 +90,7 @@ class Runs(BankService):
     def capture(self, episode: Episode, events: Iterable[Event]) -> Episode:
         """Take a run in with its events. Taking the same run again changes nothing."""
         require_name(episode.id, "run")
-        return self.take((*events, episode)).episodes[0]
+        return self.take((*events, require_readable(episode))).episodes[0]
 
     @writes(Layer.RUNS)
     def record_episode(self, episode: Episode) -> Episode:

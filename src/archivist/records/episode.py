@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 
+from archivist.errors import RecordError
 from archivist.records.record import Record
 from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
 from archivist.records.words import NOTES, PART
@@ -59,6 +60,25 @@ class Episode(Record):
     def is_part(self) -> bool:
         """Say whether it is the part of a run in another repository, not a run that another one started."""
         return bool(self.parent) and self.id.startswith(f"{self.parent}{PART}")
+
+
+def require_readable(episode: Episode) -> Episode:
+    """Return a caller's episode with plain texts as the words they stand for, or raise RecordError.
+
+    What is written with a word of another set could not be read again.
+    """
+    found: dict[str, object] = {}
+    for name, words in (("kind", EpisodeKind), ("status", EpisodeStatus)):
+        value = getattr(episode, name)
+        if not isinstance(value, words):
+            if value not in list(words):
+                raise RecordError(f"{name}: {value!r} is none of {', '.join(words)}")
+            found[name] = words(value)
+    for name in ("tags", "trajectories"):
+        values = getattr(episode, name)
+        if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+            raise RecordError(f"{name}: a sequence of texts is expected, not {values!r}"[:200])
+    return replace(episode, **found) if found else episode  # type: ignore[arg-type]
 
 
 def merge_episode(known: Episode, seen: Episode) -> Episode:

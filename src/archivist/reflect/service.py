@@ -616,11 +616,12 @@ class Reflections(BankService):
     def maybe_reflect(self, trigger: ReflectionTrigger) -> ReflectionOutcome:
         """Reflect when the configuration asks for it. Never raises: the outcome says what went wrong."""
         bank, run = self._bank, clean_name(trigger.run)
-        scenario = trigger.scenario or Scenario.SESSION_COMPLETE
+        scenario = Scenario.SESSION_COMPLETE
         try:
+            asked = Scenario(trigger.scenario) if trigger.scenario else None
             with bank.reading() as reader:
                 require_own_run(bank, reader, run)
-            scenario, is_wanted = _decide_scenario(bank, run, trigger.scenario)
+            scenario, is_wanted = _decide_scenario(bank, run, asked)
             if not is_wanted:
                 return _learn_findings_only(bank, run, scenario, trigger.domain)
             done = reflect(bank, run, scenario, domain=trigger.domain)

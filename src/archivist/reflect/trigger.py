@@ -24,10 +24,10 @@ class Scenario(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReflectionTrigger:
-    """A reason to reflect on a run; without a scenario it follows from the run."""
+    """A reason to reflect on a run; without a scenario, which may be its plain name, it follows from the run."""
 
     run: str
-    scenario: Scenario | None = None
+    scenario: Scenario | str | None = None
     # The domain of findings that name none.
     domain: str = ""
 
