@@ -115,7 +115,8 @@ def test_an_episode_that_could_not_be_read_again_is_refused(
     with Bank.open(project) as bank:
         with pytest.raises(RecordError, match=reason):
             bank.runs.record_episode(Episode(id="e1", **fields))
-        assert bank.runs.record_episode(Episode(id="e2", status="failed")).status == "failed"
+        plain: dict[str, Any] = {"status": "failed"}
+        assert bank.runs.record_episode(Episode(id="e2", **plain)).status == "failed"
         assert bank.ledger.verify().is_whole
         assert bank.reflections.maybe_reflect(ReflectionTrigger("e2", "session_failed")).error == ""
         assert bank.reflections.maybe_reflect(ReflectionTrigger("e2", "no_such")).status == "skipped"

@@ -24,7 +24,7 @@ class Scenario(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReflectionTrigger:
-    """A reason to reflect on a run; without a scenario, which may be its plain name, it follows from the run."""
+    """A reason to reflect on a run: a scenario or its plain name; without one it follows from the run."""
 
     run: str
     scenario: Scenario | str | None = None

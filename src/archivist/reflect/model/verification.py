@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
+from archivist.lessons.agent_words import order_suspicion
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.support import (
     CODE,
@@ -222,6 +223,8 @@ def verify_lesson(
         _require_proven(advised, cited, shown, case, material)
     else:
         is_remedy = _advises_remedy(words, advised, cited, shown, case, material)
+    if order_suspicion(summary, rule):
+        raise ClaimError(DropReason.SUSPICIOUS)
     if not is_remedy:
         # A warning may name what overcame the failure only to say that it is not enough.
         remedy = None
