@@ -176,6 +176,8 @@ def test_a_line_is_elsewhere_when_it_leads_out_of_the_project(line: str, is_out:
         "sh vendor/ev?l/checks",
         "pytest vendor/[!x]vil/tests",
         "npm --prefix vendor/evi[l] test",
+        "python -m vendor.evil.checks",
+        "pytest --pyargs vendor.evil",
     ],
 )
 def test_a_repository_inside_of_the_project_teaches_nothing_by_the_names_that_calls_have_for_it(

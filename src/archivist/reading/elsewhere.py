@@ -112,6 +112,7 @@ _OTHER_SHELL = frozenset(
     ("bashoutput", "taskoutput", "write_stdin", "read_bash", "write_bash", "killshell", "script")
 )
 _ENTERING_FLAGS = lazy_pattern(r"-[A-Za-z]{0,8}C")
+_MODULE = lazy_pattern(r"(?:\s-m|\s--pyargs)[ =]{1,4}([A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8})")
 _WORKTREE = lazy_pattern(r"(?:.*/)?[\w.-]*worktrees?/[^/]+")
 # Of a long line, a script in it most often, the beginning counts for the paths that it names.
 _LONGEST_LINE = 1500
@@ -293,6 +294,9 @@ def named_paths(event: Event, folder: str) -> Iterator[str]:
                 yield posixpath.normpath(place if place[0] in "~/" else f"{folder}/{place}")
         return
     line = event.text[:_LONGEST_LINE]
+    # A module of Python lies where its name's parts say.
+    for module in islice(_MODULE.findall(line), _MOST_PATHS):
+        yield posixpath.normpath("/".join(filter(None, (folder, module.replace(".", "/")))))
     if not any(mark in line for mark in ("/", *_ABOVE_OR_HOME)):
         return
     known = _COMPUTED.sub(lambda found: _computed_folder(found, line), line)
