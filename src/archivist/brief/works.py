@@ -312,11 +312,9 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
     providers: dict[str, str] = {}
-    has_sessions = any(kind != SUBAGENT_RUN for *_, kind, _ in rows)
-    for name, parent, provider, kind, extra in rows:
-        # A review of a session is none of the user's own, and its log does not name the session.
-        if has_sessions and kind == SUBAGENT_RUN and not parent:
-            continue
+    # A review of a session is none of the user's own, and its log does not name the session.
+    sessions = [row for row in rows if row[1] or row[3] != SUBAGENT_RUN]
+    for name, parent, provider, _, extra in sessions or rows:
         root = str(parent or name)
         providers.setdefault(root, str(provider))
         if root not in runs and len(runs) == LATEST_RUNS:
