@@ -140,7 +140,7 @@ def list_(
     shown = bank.lessons.views(found)
     waits = [view for view in shown if not view["confirmed"]]
     notes = [*_source_notes(found), *_replacing_notes(waits), *apart_notes(bank, asked["repo"] or "")]
-    if not rows and not (asked["limit"] or matching or waiting):
+    if not rows and not (asked["limit"] or matching or waiting or status or with_retired):
         notes.append("no lessons here: archivist setup learns from this repository's sessions")
     return Answer({"lessons": shown}, notes=notes, tables=[(headings, rows)], row_lines=_ROW_LINES)
 

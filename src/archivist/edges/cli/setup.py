@@ -564,9 +564,7 @@ def _connect(choice: _ClientChoice, record: SetupRecord, state: Path, tell: Any,
         if answer == "d":
             _show_diffs([*plans, *choice.by_user.values()], tell)
         elif answer == "n":
-            tell(
-                "          Nothing was installed; archivist setup asks again, or name one: archivist install"
-            )
+            tell("          Nothing was installed: setup asks again, archivist install CLIENT adds one.")
             return []
         else:
             chosen = {"y": own, "u": {**own, **choice.by_user}}.get(answer)
