@@ -37,31 +37,26 @@ def test_setup_takes_no_session_of_a_lookalike(
     assert "2 found: 1 of codex, 1 of copilot-cli" in archivist("setup", "--yes", cwd=mine).out
 
 
-@pytest.mark.parametrize("client", ["claude_code", "gemini", "codex", "copilot", "opencode"])
+@pytest.mark.parametrize(("client", "named"), [("codex", OURS), ("copilot", "corp/private")])
 @pytest.mark.parametrize("is_asked", [False, True])
-def test_a_clone_in_the_place_of_another_repository_gets_none_of_its_sessions(
+def test_a_repository_in_the_place_of_another_gets_none_of_the_sessions_that_name_it(
     archivist: Command,
     home: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     client: str,
+    named: str,
     is_asked: bool,
 ) -> None:
     monkeypatch.setenv("HOME", str(home))
     place = make_repository(tmp_path / "shop", OURS)
-    remote = {"codex": (OURS,), "copilot": ("corp/private",)}.get(client, ())
-    getattr(client_homes, client)(home, place, 0, *remote)
-    (tmp_path / "theirs").mkdir()
-    client_homes.git(tmp_path / "theirs", "init", "-q")
+    getattr(client_homes, client)(home, place, 0, named)
     shutil.rmtree(place)
-    client_homes.git(tmp_path, "clone", "-q", str(tmp_path / "theirs"), str(place))
-    reflog = place / ".git" / "logs" / "HEAD"
-    reflog.parent.mkdir(exist_ok=True)
-    # A clone of a repository with commits notes this.
-    reflog.write_text(f"{'0' * 40} {'1' * 40} A <a@example.org> 1900000000 +0000\tclone: from x\n")
+    make_repository(place, "https://github.com/other/shop.git")
     done = archivist("setup", "--yes", *(("--moved-from", str(place)) if is_asked else ()), cwd=place)
     assert ("1 found: 1 of" in done.out) is is_asked, done.out
-    assert ("1 left out that began here" in done.out + done.err) is not is_asked
+    told = f"1 left out that began here and whose logs name another repository, {named}"
+    assert (told in done.out + done.err) is not is_asked
 
 
 @pytest.mark.parametrize("remote", [THEIRS, OURS.replace("github.com", "github.com/x")])

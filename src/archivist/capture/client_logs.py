@@ -53,8 +53,6 @@ _TERMINAL_STORE = "store.db"
 _CLIENT_WORKTREES = (".claude", "worktrees")
 # Claude Code cuts the name of a folder here.
 _SLUG_CHARACTERS = 200
-# A time that git notes may be any number; the last that is compared is of the year 2286.
-_LATEST_S = 9_999_999_999
 
 
 class ClientLog(NamedTuple):
@@ -115,7 +113,6 @@ class CheckoutPlaces:
     gone: Counter[str] = field(default_factory=Counter)
     replaced: Counter[str] = field(default_factory=Counter)
     _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
-    _clone_times: dict[Path, str] = field(default_factory=dict)
 
     def has_name(self, folder: str) -> bool:
         """Say whether a folder is called like one of the checkouts."""
@@ -135,13 +132,13 @@ class CheckoutPlaces:
             and any(path.name.startswith(root.name) or knew_worktree(root, path) for root in beside)
         )
 
-    def has_session(self, folder: str, remote: str = "", *, started: str = "", count: int = 1) -> bool:
+    def has_session(self, folder: str, remote: str = "", *, count: int = 1) -> bool:
         """Say whether sessions that began in a folder, in a clone of a remote, are the repository's.
 
         They are counted where they may be its own, so that a person can say so.
         """
         is_own = self._is_own(folder, remote)
-        if is_own and self.is_replaced(folder, remote, started):
+        if is_own and self._is_replaced(folder, remote):
             self.replaced[remote] += count
             return False
         if is_own:
@@ -157,33 +154,13 @@ class CheckoutPlaces:
                 self.lost[folder] += count
         return bool(is_own)
 
-    def is_replaced(self, folder: str, remote: str, started: str) -> bool:
-        """Say whether another repository may have been in the folder then.
-
-        The log names another remote, or none and is older than the clone that is there now.
-        """
-        path = real_folder(Path(folder)) if folder else Path()
-        if not folder or any(path.is_relative_to(former) for former in self.former):
-            return False
-        if not remote:
-            tree = next((tree for tree in self.trees if path.is_relative_to(tree)), None)
-            return tree is not None and "" < started < self._cloned_at(tree)
-        if not self.remote:
+    def _is_replaced(self, folder: str, remote: str) -> bool:
+        """Say whether a log names another remote: another repository was in the folder then."""
+        is_asked = any(real_folder(Path(folder)).is_relative_to(former) for former in self.former)
+        if not remote or not self.remote or is_asked:
             return False
         address, name = remote_address(remote), project_of_address(self.remote)
         return address != self.remote if address else remote.lower() != name.lower()
-
-    def _cloned_at(self, tree: Path) -> str:
-        """Return when git cloned a repository into a folder; empty where it was made in another way."""
-        if tree not in self._clone_times:
-            kept = shared_git_dir(tree)
-            first = read_small_text(kept / "logs" / "HEAD").partition("\n")[0] if kept else ""
-            who, _, what = first.partition("\t")
-            seconds = who.rsplit(" ", 2)[-2:-1]
-            is_clone = what.startswith("clone:") and bool(seconds) and seconds[0].isdecimal()
-            cloned = datetime.fromtimestamp(min(int(seconds[0][:11]), _LATEST_S), UTC) if is_clone else None
-            self._clone_times[tree] = to_text(cloned) if cloned else ""
-        return self._clone_times[tree]
 
     def _is_lost_worktree(self, folder: str, remote: str) -> bool:
         return remote_address(remote) in ("", self.remote) and self.may_have_been_worktree(folder)
@@ -291,10 +268,11 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
     if places.lost:
         problems[-1] += f"; {name_take(places.lost)}"
     take = f"archivist setup --moved-from {shlex.quote(str(places.trees[0]))}"
-    for remote, count in places.replaced.items():
-        other = f"and whose logs name another repository, {on_one_line(remote)[:100]}"
-        why = other if remote else "before this clone was made: another repository may have been here"
-        problems.append(f"{count} left out that began here {why}; to take them: {take}")
+    problems += [
+        f"{count} left out that began here and whose logs name another repository,"
+        f" {on_one_line(remote)[:100]}; to take them: {take}"
+        for remote, count in places.replaced.items()
+    ]
     return FoundLogs(found, problems, unreadable)
 
 
@@ -348,7 +326,7 @@ def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
         began = read_small_text(folder / ".project_root").strip()
         chats = len(scan_log_folder(folder / "chats").candidates) if is_folder(folder / "chats") else 0
         if folder.name in hashes or (began and places.has_session(began, count=chats)):
-            yield from _find_by_head(places, "gemini-cli", folder / "chats", is_own=True, began=began)
+            yield from _find_by_head(places, "gemini-cli", folder / "chats", is_own=True)
 
 
 def opencode_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
@@ -384,9 +362,9 @@ def _find_opencode(
             unreadable += [] if damage else [error.message]
             continue
         for session in sessions:
-            began = _moment_of(session.created_ms)
-            if places.has_session(session.folder, started=began):
-                yield ClientLog("opencode", database, began, session.id, is_database=True)
+            if places.has_session(session.folder):
+                began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
+                yield ClientLog("opencode", database, to_text(began), session.id, is_database=True)
 
 
 def _find_vscode(places: CheckoutPlaces, user_folders: Iterable[Path]) -> Iterator[ClientLog]:
@@ -399,13 +377,6 @@ def _find_vscode(places: CheckoutPlaces, user_folders: Iterable[Path]) -> Iterat
             if opened and places.has_session(opened, count=len(chats)):
                 for path in chats:
                     yield ClientLog("vscode", path, _chat_start(path), path.stem, folder=opened)
-
-
-def _moment_of(milliseconds: float) -> str:
-    try:
-        return to_text(datetime.fromtimestamp(milliseconds / 1000, UTC))
-    except (OverflowError, ValueError, OSError):
-        return ""
 
 
 def _chat_start(path: Path) -> str:
@@ -432,31 +403,26 @@ def _find_cursor(
             unreadable += [] if damage else [error.message]
             continue
         for session in sessions:
-            began = _moment_of(session.created_ms)
-            if places.has_session(session.folder, started=began):
-                yield ClientLog("cursor", database, began, session.id, is_database=True)
+            if places.has_session(session.folder):
+                began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
+                yield ClientLog("cursor", database, to_text(began), session.id, is_database=True)
     for root in (*places.roots, *places.clones):
         # The client names the folder so; nothing is kept secret by it.
         digest = md5(os.fsencode(root), usedforsecurity=False).hexdigest()
         for database in sorted((chats / digest).glob(f"*/{_TERMINAL_STORE}")):
-            began = _moment_of(1000 * database.stat().st_mtime)
+            began = datetime.fromtimestamp(database.stat().st_mtime, UTC)
             name = database.parent.name
-            yield ClientLog("cursor", database, began, name, is_database=True, folder=str(root))
+            yield ClientLog("cursor", database, to_text(began), name, is_database=True, folder=str(root))
 
 
 def _find_by_head(
-    places: CheckoutPlaces, client: str, folder: Path, *, is_own: bool = False, began: str = ""
+    places: CheckoutPlaces, client: str, folder: Path, *, is_own: bool = False
 ) -> Iterator[ClientLog]:
-    """Yield the logs in a client's folder that began in the repository; in its own folder also the silent.
-
-    Those may have `began` in the folder that the client notes beside them.
-    """
+    """Yield the logs in a client's folder that began in the repository; in its own folder also the silent."""
     for path in scan_log_folder(folder).candidates if is_folder(folder) else ():
         head = read_head(path)
         is_silent = is_own and not head.folder and not head.remote
-        if is_silent and places.is_replaced(began, "", head.started):
-            places.replaced[""] += 1
-        elif is_silent or places.has_session(head.folder, head.remote, started=head.started):
+        if is_silent or places.has_session(head.folder, head.remote):
             yield ClientLog(client, path, head.started)
 
 
