@@ -69,6 +69,12 @@ def _failing(bank: Bank, run: str) -> list[Verdict]:
     )
 
 
+def _fail_though_told(bank: Bank, number: int) -> None:
+    run = f"again-{number}"
+    bank.runs.start_run(run, task="Build it", repo="cart")
+    _failing(bank, run)
+
+
 def _learnt(bank: Bank) -> Lesson:
     """Return the lesson that two runs taught."""
     for run in ("r1", "r2"):
@@ -141,9 +147,7 @@ def test_the_lots_have_the_share_that_was_asked_for() -> None:
 def test_a_lesson_that_never_helps_is_retired_with_the_reason(bank: Bank) -> None:
     known = _learnt(bank)
     for number in range(12):
-        run = f"again-{number}"
-        bank.runs.start_run(run, task="Build it", repo="cart")
-        _failing(bank, run)
+        _fail_though_told(bank, number)
     retired = bank.lessons.get(known.id)
     assert retired.status is Status.ARCHIVED
     assert "of" in str(retired.extra["retired"])
@@ -156,9 +160,7 @@ def test_a_lesson_that_never_helps_is_retired_with_the_reason(bank: Bank) -> Non
 def test_what_its_verdicts_retired_stays_known_beside_its_error_and_counted(bank: Bank) -> None:
     known = _learnt(bank)
     for number in range(12):
-        run = f"again-{number}"
-        bank.runs.start_run(run, task="Build it", repo="cart")
-        _failing(bank, run)
+        _fail_though_told(bank, number)
     retired = bank.lessons.get(known.id)
     assert retired.status is Status.ARCHIVED
     assert len(retired.runs) == len(known.runs) + 12
@@ -171,9 +173,7 @@ def test_what_its_verdicts_retired_stays_known_beside_its_error_and_counted(bank
 def test_a_lesson_that_a_person_brought_back_is_not_retired_again(bank: Bank) -> None:
     known = _learnt(bank)
     for number in range(14):
-        run = f"again-{number}"
-        bank.runs.start_run(run, task="Build it", repo="cart")
-        _failing(bank, run)
+        _fail_though_told(bank, number)
         if bank.lessons.get(known.id).status is Status.ARCHIVED:
             bank.ledger.undo(known.id)
             assert number < 12
@@ -184,9 +184,7 @@ def test_what_a_person_confirmed_is_not_retired_by_itself(bank: Bank) -> None:
     known = _learnt(bank)
     bank.lessons.edit(known.id, detail="Yes, really")
     for number in range(12):
-        run = f"again-{number}"
-        bank.runs.start_run(run, task="Build it", repo="cart")
-        _failing(bank, run)
+        _fail_though_told(bank, number)
     assert bank.lessons.get(known.id).status is Status.ACTIVE
 
 

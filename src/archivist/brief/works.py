@@ -83,7 +83,7 @@ _SLIPS = {
 # So many runs in which a call went well show that what it failed of is over.
 _OVERCOME = 2
 _OUTAGE = "network:"
-_TEST, FLAKY = "test_failure:", "flaky"
+_TEST, _FLAKY = "test_failure:", "flaky"
 # A test that fails now and then passes some times in a row by chance; less likely than this it is mended.
 _BY_CHANCE = 0.2
 # Families that only name failures once more.
@@ -234,7 +234,7 @@ class Habits(NamedTuple):
             met = sum(failure in run.failures for run in self.outcomes)
             tried = sum(not run.tried.isdisjoint(tags) for run in self.outcomes)
             passed = sum(not run.tried.isdisjoint(tags) for run in since)
-            share = min(1.0, met / tried) if tried and FLAKY in tags else 1.0
+            share = min(1.0, met / tried) if tried and _FLAKY in tags else 1.0
             return passed >= _OVERCOME and (1 - share) ** passed < _BY_CHANCE
         least = 1 if failure.partition("|")[2].startswith(_OUTAGE) else _OVERCOME
         return sum(not run.went_well.isdisjoint(tags) for run in since) >= least
