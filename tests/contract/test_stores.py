@@ -37,10 +37,8 @@ from archivist.store.filters import (
     one_of_unindexed,
     starts_with,
 )
-from archivist.store.postgres.writer import PostgresEraser
-from archivist.store.protocol import EngineEraser, EngineReader, EngineWriter, Eraser, Reader, Store, Writer
+from archivist.store.protocol import Store
 from archivist.store.results import SearchFilter, TextQuery, scope_token
-from archivist.store.sqlite.erase import SqliteEraser
 from archivist.store.vectors import pack_vector
 from tests.engines import ENGINES
 from tests.samples import WHEN, finding, lesson, lessons
@@ -723,22 +721,3 @@ def test_reindexing_forgets_the_vectors_and_new_ones_are_seen(store: Store, is_r
     assert _nearest(store, [1.0, 0.0, 0.0]) == ["a", "b", "c"]
     with store.reading() as reader:
         assert reader.verify().is_whole
-
-
-def _methods(*classes: type) -> set[str]:
-    return {
-        name
-        for each in classes
-        for name, value in vars(each).items()
-        if callable(value) and not name.startswith("_")
-    }
-
-
-@pytest.mark.parametrize("eraser", [SqliteEraser, PostgresEraser])
-def test_an_engine_writes_all_that_cannot_be_composed_and_nothing_else(eraser: type) -> None:
-    rooms = ("archivist.store.sql_", "archivist.store.sqlite.", "archivist.store.postgres.")
-    engine = [each for each in eraser.__mro__ if each.__module__.startswith(rooms)]
-    by_hand, composed = _methods(EngineReader, EngineWriter, EngineEraser), _methods(Reader, Writer, Eraser)
-    assert by_hand <= _methods(*engine)
-    assert not composed & _methods(*engine)
-    assert not composed & by_hand

@@ -50,6 +50,22 @@ def test_events_go_out_when_asked_for_and_come_back(tmp_path: Path) -> None:
         assert not [*other.reflections.reflect_waiting()]
 
 
+@pytest.mark.req("N10")
+def test_what_reflections_noted_on_runs_comes_back_when_it_is_vouched_for(tmp_path: Path) -> None:
+    with fresh_bank(tmp_path / "one") as bank:
+        for run in ("r-1", "r-2", "r-3"):
+            bank.runs.finish(_log(tmp_path / f"{run}.jsonl", run, "boom"))
+        bank.exchange.export(tmp_path / "out")
+        told = {each.id: (each.number, each.extra["reflection"]) for each in bank.runs.episodes()}
+    assert sorted(number for number, _ in told.values() if number) == [1, 2, 3]
+    files = [tmp_path / "out" / "episodes.jsonl"]
+    with fresh_bank(tmp_path / "two") as other:
+        assert other.exchange.import_files(files).left == {"notes of runs": 3}
+        assert not any(each.number or "reflection" in each.extra for each in other.runs.episodes())
+        assert not other.exchange.import_files(files, is_approved=True).left
+        assert {each.id: (each.number, each.extra["reflection"]) for each in other.runs.episodes()} == told
+
+
 def test_a_file_changes_no_event_that_the_bank_captured(tmp_path: Path) -> None:
     with fresh_bank(tmp_path / "one") as bank:
         bank.runs.capture_file(_log(tmp_path / "a.jsonl", "r-1", "boom"))

@@ -281,6 +281,41 @@ def test_git_sees_one_changed_line_for_one_changed_lesson(archivist: Command, ke
     assert told.stdout.split()[:2] == ["1", "1"]
 
 
+@pytest.mark.req("A3", "C2", "F13")
+@pytest.mark.parametrize("section", ["cross_run", "reflective"])
+def test_what_a_person_edited_by_hand_is_taken_when_they_say_that_it_is_theirs(
+    archivist: Command, project: Path, monkeypatch: pytest.MonkeyPatch, section: str
+) -> None:
+    for name, folder in ((section, FOLDER), ("cognitive", "agents/memory")):
+        monkeypatch.setenv(f"ARCHIVIST_FILES__{name.upper()}", folder)
+    assert archivist("init").code == 0
+    archivist("lessons", "add", "Typecheck before a commit", "--tag", "ts")
+    archivist("stream", "log", "Login fails, see #84", "--role", "qa", "--importance", "4")
+    archivist("stream", "log", "Pool enlarged", "--role", "ops")
+    lessons, stream = project / FOLDER / "lessons.jsonl", project / "agents/memory/stream.jsonl"
+    rule = "IF a file changed THEN run the typecheck"
+    edited = [{**line, "importance": 0.9, "tags": ["types"], "rule": rule} for line in _lines(lessons)]
+    write_jsonl(lessons, edited)
+    login, _ = _lines(stream)
+    write_jsonl(stream, [{**login, "importance": 9, "action": "Sign-in fails, see #84"}])
+    said = archivist("status").err
+    for words in ("importance", "of m-001", f"action, importance of {login['id']}", "the deletion of"):
+        assert words in said
+    copies = [f"{FOLDER}/lessons.jsonl.edited", "agents/memory/stream.jsonl.edited"]
+    assert f"archivist import --approve {' '.join(copies)} takes them" in said
+    # Until somebody says so, nobody knows who edited them.
+    assert [line["importance"] for line in _lines(stream)] == [4, 5]
+    assert archivist("--actor", "agent:coder", "import", "--approve", *copies).code == 9
+    assert archivist("import", "--approve", *copies).code == 0
+    told = json.loads(archivist("lessons", "show", "m-001", "--json").out)
+    assert (told["importance"], told["tags"], told["rule"]) == (0.9, ["types"], rule)
+    assert json.loads(archivist("lessons", "list", "--waiting", "--json").out)["lessons"] == []
+    taken = [(9, "Sign-in fails, see #84"), (5, "Pool enlarged")]
+    assert [(each["importance"], each["action"]) for each in _lines(stream)] == taken
+    assert [each["importance"] for each in _lines(lessons)] == [0.9]
+    assert "by hand" not in archivist("status").err
+
+
 @pytest.mark.req("C2")
 def test_the_stream_is_kept_as_the_cognitive_document_has_it(
     archivist: Command, project: Path, monkeypatch: pytest.MonkeyPatch

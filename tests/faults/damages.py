@@ -85,7 +85,7 @@ def _flip(path: Path, start: int, length: int, count: int, chance: random.Random
 
 def _pages_of(path: Path, table: str) -> list[int]:
     """Return the pages of a table or an index, the root first."""
-    reader = PageReader(path.read_bytes(), PAGE)
+    reader = PageReader(path.read_bytes())
     root = reader.schema_roots()[table]
     return [number for number, _ in reader.tree_pages(root)]
 
@@ -105,13 +105,13 @@ def _flip_in(table: str, count: int = 6) -> Callable[[Path, random.Random], None
 
 
 def _flip_schema(path: Path, chance: random.Random) -> None:
-    pages = [number for number, _ in PageReader(path.read_bytes(), PAGE).tree_pages(1)]
+    pages = [number for number, _ in PageReader(path.read_bytes()).tree_pages(1)]
     _flip(path, (pages[1] - 1) * PAGE, PAGE, 30, chance)
 
 
 def _break_schema_text(path: Path, _chance: random.Random) -> None:
     content = path.read_bytes()
-    pages = [number for number, _ in PageReader(content, PAGE).tree_pages(1)]
+    pages = [number for number, _ in PageReader(content).tree_pages(1)]
     for page in pages:
         at = content.find(b"CREATE TABLE lessons", (page - 1) * PAGE, page * PAGE)
         if at >= 0:
@@ -140,7 +140,7 @@ def _swap(one: str, other: str) -> Callable[[Path, random.Random], None]:
 
 def _flip_overflow(path: Path, chance: random.Random) -> None:
     """Cut the chain of a long text's pages."""
-    reader = PageReader(path.read_bytes(), PAGE)
+    reader = PageReader(path.read_bytes())
     root = reader.schema_roots()["events"]
     before = set(reader.seen)
     leaves = {number for number, _ in reader.tree_pages(root)}

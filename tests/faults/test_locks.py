@@ -163,7 +163,7 @@ def test_a_bank_that_is_written_for_too_long_is_given_up_in_time(tmp_path: Path)
 
 def test_one_who_writes_two_banks_of_a_folder_does_not_wait_for_itself(tmp_path: Path) -> None:
     began = time.monotonic()
-    with Bank.open(tmp_path / "a.db") as one, Bank.open(tmp_path / "b.db") as other:
+    with Bank.open(tmp_path / "a.db", create=True) as one, Bank.open(tmp_path / "b.db", create=True) as other:
         with one.transaction(), other.transaction():
             pass
         with other.transaction(), one.transaction():

@@ -452,7 +452,7 @@ def test_a_surer_import_overrules_a_decision_against_the_same_value(bank: Bank) 
 def test_a_fact_is_of_the_callers_project_and_others_stay_apart(tmp_path: Path) -> None:
     for name in ("web", "api"):
         (tmp_path / name).mkdir()
-    with Bank.open(tmp_path / "web", folder=tmp_path / "web") as bank:
+    with Bank.open(tmp_path / "web", create=True, folder=tmp_path / "web") as bank:
         facts = bank.knowledge
         assert facts.put("decision", "orm", "None", source="a").fact.project == "web"
         facts.put("decision", "orm", "Prisma", source="a", project="api")
@@ -476,7 +476,7 @@ def test_a_fact_is_of_the_callers_project_and_others_stay_apart(tmp_path: Path) 
 
 @pytest.mark.req("M2")
 def test_a_fact_of_no_project_is_continued(tmp_path: Path) -> None:
-    with Bank.open(tmp_path) as bank:
+    with fresh_bank(tmp_path) as bank:
         bank.knowledge.put("fact", "port", "1", source="a")
     with Bank.open(tmp_path, folder=tmp_path) as bank:
         assert bank.knowledge.put("fact", "port", "2", source="a").fact.project == ""
@@ -485,7 +485,7 @@ def test_a_fact_of_no_project_is_continued(tmp_path: Path) -> None:
 
 @pytest.mark.req("M2")
 def test_a_removed_fact_of_a_project_has_its_history_by_name(tmp_path: Path) -> None:
-    with Bank.open(tmp_path, folder=tmp_path) as bank:
+    with Bank.open(tmp_path, create=True, folder=tmp_path) as bank:
         bank.knowledge.put("opinion", "x", "Good")
         bank.knowledge.put("opinion", "y", "Good", project="other")
         bank.knowledge.remove("opinion/x")
@@ -499,7 +499,7 @@ def test_a_removed_fact_of_a_project_has_its_history_by_name(tmp_path: Path) -> 
 @pytest.mark.req("M11")
 def test_shared_context_is_imported_for_a_project(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Conventions\n\n## Commits\nOne change each.\n", "utf-8")
-    with Bank.open(tmp_path, folder=tmp_path) as bank:
+    with Bank.open(tmp_path, create=True, folder=tmp_path) as bank:
         facts = bank.knowledge
         assert facts.import_markdown([tmp_path / "notes.md"]).added == 1
         assert facts.import_markdown([tmp_path / "notes.md"], project="api").added == 1

@@ -163,7 +163,7 @@ def test_a_right_that_the_user_gives_or_takes_counts_at_once_in_a_bank_that_is_o
     settings = home / ".archivist" / "config.toml"
     settings.parent.mkdir(parents=True, exist_ok=True)
     tried: dict[str, Any] = {"agent": "coder", "action": "failed", "approach": "regex"}
-    with Bank.open(project) as bank:
+    with Bank.open(project, create=True) as bank:
         coder = bank.acting_as(CODER)
         for allows in (False, True, False):
             settings.write_text(f"[tasks]\nagents_log_attempts = {str(allows).lower()}\n", "utf-8")

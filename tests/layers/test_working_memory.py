@@ -16,6 +16,7 @@ from archivist import Bank
 from archivist.errors import AccessError, InputError, NotFoundError
 from archivist.recall.query import Query
 from archivist.records import Actor, ActorKind, Working
+from tests.banks import lay_bank
 from tests.conftest import TickingClock
 
 CODER = Actor(ActorKind.AGENT, "coder", "maker")
@@ -206,6 +207,7 @@ def _example() -> str:
 def test_the_guides_agent_is_warm_after_sigterm(tmp_path: Path) -> None:
     program = tmp_path / "agent.py"
     program.write_text(_example(), "utf-8")
+    lay_bank(tmp_path)
     first, second = _stopped(program), _stopped(program)
     assert first[0] == 0
     # A step that was told, and interrupted before it was kept, is told again.

@@ -172,7 +172,7 @@ def test_an_empty_file_is_no_bank_unless_one_is_to_be_made(tmp_path: Path) -> No
     path.touch()
     with pytest.raises(NotABankError, match="empty"):
         Bank.open(path, create=False)
-    Bank.open(path).close()
+    Bank.open(path, create=True).close()
 
 
 def test_a_bank_locked_beyond_the_timeout_is_said_to_be_locked(tmp_path: Path) -> None:

@@ -18,14 +18,13 @@ from archivist.workspace.links_service import (
     LinkStatus,
     LinkTarget,
     find_drift,
+    find_section,
     is_edited_copy,
-    is_edited_section,
     link,
     link_targets,
     marked_copy,
     read_rules,
     refresh_links,
-    section_readers,
     source_of_copy,
     unlink,
     with_section,
@@ -401,11 +400,15 @@ def test_a_section_put_in_and_taken_out_leaves_every_byte(data: bytes, body: str
     body = body.replace("<!-- archivist:", "").encode("utf-8", "replace").decode() + "\n"
     with_it = with_section(data, body, "codex")
     assert with_section(with_it, body, "codex") == with_it
-    assert not is_edited_section(with_it)
+    section = find_section(with_it)
+    assert section
+    assert not section.is_edited
     assert without_section(with_it, "codex") == data
     assert without_section(with_section(None, body, "codex"), "codex") is None
     both = with_section(with_it, body, "gemini")
-    assert section_readers(both) == ("codex", "gemini")
+    section = find_section(both)
+    assert section
+    assert section.readers == ("codex", "gemini")
     assert without_section(both, "gemini") == with_it
 
 

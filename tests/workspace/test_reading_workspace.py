@@ -12,8 +12,9 @@ import pytest
 
 from archivist import Bank
 from archivist.errors import InputError, NotFoundError
+from archivist.files.open import FRESH_NS
 from archivist.workspace.documents import Tier, learnings_view, overviews_view, plans_view
-from archivist.workspace.files_service import FRESH_NS, FileCache, Topology
+from archivist.workspace.files_service import FileCache, Topology
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.search_service import WorkspaceSearch
 from archivist.workspace.topology import LEARNINGS as LEARNING_KINDS

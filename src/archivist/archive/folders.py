@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archivist.capture.redaction import clean_text
 from archivist.clock import from_text
 from archivist.errors import InputError, RecordError
 from archivist.files.open import (
+    FRESH_NS,
     MissingFileError,
     UnreadableError,
     open_regular,
@@ -130,14 +132,18 @@ def list_folder(root: Path, folder: Folder) -> Listing:
     return listing._replace(problems=listing.problems + failed, is_whole=not errors)
 
 
-def folder_state(root: Path, folder: Folder) -> Iterator[tuple[str, int, int]]:
-    """Yield the wanted files of a folder with their times and sizes; nothing is read."""
+def folder_state(root: Path, folder: Folder, now: datetime) -> Iterator[tuple[str, int, int, str]]:
+    """Yield the wanted files of a folder with their times and sizes, and of fresh ones the digest.
+
+    A second edit within the clock's resolution may leave time and size the same.
+    """
+    settled_ns = int(now.timestamp() * 1e9) - FRESH_NS
     for path in list_folder(root, folder).paths:
-        try:
+        with suppress(OSError, RecordError):
             status = (root / path).stat()
-        except OSError:
-            continue
-        yield path, status.st_mtime_ns, status.st_size
+            changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+            file = read_text(root / path, path) if changed_ns >= settled_ns else None
+            yield path, status.st_mtime_ns, status.st_size, file.digest if file else ""
 
 
 def read_text(path: Path, name: str = "") -> FileText | None:
@@ -199,11 +205,9 @@ def is_ignored_folder(name: str) -> bool:
 
 def find_owner(path: str, folders: Sequence[Folder]) -> Folder | None:
     """Return the watched folder of a path: the deepest whose pattern matches."""
-    wanting = []
-    for folder in folders:
-        start = "" if folder.id == "." else f"{folder.id}/"
-        if path.startswith(start) and is_wanted(path.removeprefix(start), folder.pattern):
-            wanting.append(folder)
+    starts = {folder.id: "" if folder.id == "." else f"{folder.id}/" for folder in folders}
+    above = (folder for folder in folders if path.startswith(starts[folder.id]))
+    wanting = (each for each in above if is_wanted(path.removeprefix(starts[each.id]), each.pattern))
     return max(wanting, key=lambda folder: len(folder.id), default=None)
 
 
@@ -227,22 +231,29 @@ def describe_file(
     """Return the metadata of a text: from its front matter, else from its path and its file's time."""
     front = split_front_matter(text)
     fields = front.fields
-    problems = [front.problem] if front.problem else []
-    parsed: dict[str, Any] = {}
+    importance = fields.get("importance")
+    is_weight = isinstance(importance, int) and importance is not True and 1 <= importance <= 10
+    day, created = _parse_date(fields.get("date")), _parse_date(fields.get("created"))
+    kind = next((each for each in DocumentType if each == fields.get("type")), None)
     # A field that cannot be used is left out; the rest of the file still counts.
-    for name, (parse, wanted) in _FIELDS.items():
-        value = fields.get(name)
-        parsed[name] = parse(value)
-        if value is not None and parsed[name] is None:
-            shown = shorten(repr(value), 60)
+    parsed = (
+        ("type", kind, f"one of {', '.join(DocumentType)}"),
+        ("date", day, "a date like 2026-02-08"),
+        ("created", created, "a date like 2026-02-08"),
+        ("importance", is_weight or None, "a whole number from 1 to 10"),
+    )
+    problems = [front.problem] if front.problem else []
+    for name, value, wanted in parsed:
+        if value is None and fields.get(name) is not None:
+            shown = shorten(repr(fields[name]), 60)
             problems.append(f"front matter: {name}: {shown} is not {wanted}; left out")
     return FileDescription(
-        type=parsed["type"] or type or guess_type(source),
-        date=parsed["date"] or parsed["created"] or guess_date(source) or file_time,
+        type=kind or type or guess_type(source),
+        date=day or created or guess_date(source) or file_time,
         roles=_parse_words(fields.get("roles", fields.get("role"))),
         issues=_parse_issues(fields.get("issues", fields.get("issue"))),
         tags=_parse_words(fields.get("tags", fields.get("tag"))),
-        importance=parsed["importance"] or 5,
+        importance=importance if isinstance(importance, int) and is_weight else 5,
         front=front,
         problems=tuple(problems),
     )
@@ -300,18 +311,3 @@ def _parse_issues(value: object) -> tuple[int, ...]:
     numbers = [part for part in parts if isinstance(part, int) and not isinstance(part, bool) and part > 0]
     texts = [part if part.startswith("#") else f"#{part}" for part in parts if isinstance(part, str)]
     return find_references(*texts, issues=numbers).issues
-
-
-# Fields with one value: how it is parsed, and what is wanted.
-_FIELDS: Mapping[str, tuple[Callable[[object], object], str]] = {
-    "type": (
-        lambda value: next((kind for kind in DocumentType if kind == value), None),
-        f"one of {', '.join(DocumentType)}",
-    ),
-    "date": (_parse_date, "a date like 2026-02-08"),
-    "created": (_parse_date, "a date like 2026-02-08"),
-    "importance": (
-        lambda value: value if type(value) is int and 1 <= value <= 10 else None,
-        "a whole number from 1 to 10",
-    ),
-}

@@ -29,7 +29,6 @@ from archivist.service import BankService
 from archivist.store.filters import contains_item, equals, one_of, starts_with
 
 if TYPE_CHECKING:
-    from archivist.bank import Bank
     from archivist.store.filters import Condition
     from archivist.store.protocol import Reader, Writer
 
@@ -125,22 +124,15 @@ class Items(BankService):
 
     @reads(Layer.ARCHIVE)
     def list_below(
-        self,
-        prefix: Namespace,
-        *,
-        is_wanted: Wanted | None = None,
-        fragments: Sequence[str] = (),
-        limit: int = 10,
-        offset: int = 0,
+        self, prefix: Namespace, *, is_wanted: Wanted | None = None, limit: int = 10, offset: int = 0
     ) -> list[Item]:
         """Return the wanted items below a namespace, latest first.
 
-        `fragments` are pieces of JSON that every wanted value contains: a cheap test before parsing. Negative
-        bounds count from the end, as in any list.
+        Negative bounds count from the end, as in any list.
         """
         ends = offset + limit
         most = ends if min(offset, ends) >= 0 else None
-        return self._live_items(prefix, is_wanted, fragments, most=most)[offset:ends]
+        return self._live_items(prefix, is_wanted, most=most)[offset:ends]
 
     @reads(Layer.ARCHIVE)
     def search(
@@ -156,10 +148,18 @@ class Items(BankService):
 
         A negative offset counts from the end of the ranked items; the others still fill up the page.
         """
+        from archivist.recall.results import FRESH
+
         if limit <= 0:
             return []
         begins, ends = max(0, offset), max(0, offset + limit)
-        _embed_missing(self._bank)
+        # The bundled embedder makes a few missing vectors while it searches; without them words still work.
+        with suppress(EmbedderError):
+            embedder = self._bank.embedder
+            few = FRESH if embedder and embedder.name.startswith("static") else 0
+            if embedder and self._bank.vectors.count_unembedded() > few:
+                for _ in self._bank.vectors.embed_waiting():
+                    pass
         best = self._rank_items(prefix, text, is_wanted, ends if offset >= 0 else _MOST_RANKED)
         found = best[begins:ends]
         if len(found) == limit:
@@ -213,12 +213,7 @@ class Items(BankService):
         return {source for source, expires in expiry if expires and from_text(expires) <= now}
 
     def _live_items(
-        self,
-        prefix: Namespace,
-        is_wanted: Wanted | None,
-        fragments: Sequence[str] = (),
-        *,
-        most: int | None = None,
+        self, prefix: Namespace, is_wanted: Wanted | None, *, most: int | None = None
     ) -> list[Item]:
         """Return the wanted items below a namespace that have not expired, latest first.
 
@@ -230,8 +225,8 @@ class Items(BankService):
             for limit in (most, None) if is_bounded else (None,):
                 below = _first_pieces_below(prefix)
                 rows = reader.select_fields(Document, _FIELDS, *below, order=("-date", "source"), limit=limit)
-                texts = (row for row in rows if all(piece in row[1] for piece in fragments))
-                items = [item for row in texts if (item := _item_from_row(row, now, is_wanted)) is not None]
+                found = (_item_from_row(row, now, is_wanted) for row in rows)
+                items = [item for item in found if item is not None]
                 if limit is None or len(rows) < limit or len(items) == limit:
                     break
         return items
@@ -250,9 +245,8 @@ class Items(BankService):
                     if hit.id in pieces:
                         scores.setdefault(pieces[hit.id].source, hit.score)
                 found = _load_items(reader, list(scores), self._bank.now(), is_wanted)
-            items = [
-                found[source]._replace(score=score) for source, score in scores.items() if source in found
-            ]
+            named = ((found[source], score) for source, score in scores.items() if source in found)
+            items = [item._replace(score=score) for item, score in named]
             items = [item for item in items if item.name.namespace[: len(prefix)] == prefix]
             if len(items) >= count or len(hits) < asked:
                 break
@@ -323,19 +317,6 @@ def _build_pieces(change: ItemChange, value: dict[str, object], now: datetime) -
         )
         for place, text in enumerate(texts)
     ]
-
-
-def _embed_missing(bank: Bank) -> None:
-    """Make the missing vectors; the bundled embedder makes a few of them while it searches."""
-    from archivist.recall.results import FRESH
-
-    if (embedder := bank.embedder) is None:
-        return
-    few = FRESH if embedder.name.startswith("static") else 0
-    # Without them the search by words still works.
-    with suppress(EmbedderError):
-        for _ in bank.vectors.embed_waiting() if bank.vectors.count_unembedded() > few else ():
-            pass
 
 
 MEMORIES = "memories:"

@@ -18,13 +18,11 @@ from archivist.archive.chunking import TextChunk, chunk_text
 from archivist.archive.folders import (
     FileDescription,
     FileText,
-    FrontMatterParts,
     describe_file,
     find_owner,
     folder_state,
     list_folder,
     read_text,
-    split_front_matter,
     validate_pattern,
 )
 from archivist.capture.redaction import clean_text, validate_path
@@ -197,24 +195,15 @@ class Documents(BankService):
         with self._bank.reading() as reader:
             entries = reader.records("entry", [hit.id for hit in hits if hit.kind == "entry"])
             texts = reader.records("document", [hit.id for hit in hits if hit.kind == "document"])
-        found = {
-            name: HitDescription(
-                "stream", "cycle", entry.time, (entry.role,) if entry.role else (), entry.issues,
-                entry.importance,
-            )
-            for name, entry in entries.items()
-        }  # fmt: skip
-        return found | {
-            name: HitDescription(
-                text.source,
-                text.type.value,
-                text.date or text.created,
-                text.roles,
-                text.issues,
-                text.importance,
-            )
-            for name, text in texts.items()
-        }
+        found: dict[str, HitDescription] = {}
+        for name, entry in entries.items():
+            roles = (entry.role,) if entry.role else ()
+            about = (entry.time, roles, entry.issues, entry.importance)
+            found[name] = HitDescription("stream", "cycle", *about)
+        for name, text in texts.items():
+            about = (text.date or text.created, text.roles, text.issues, text.importance)
+            found[name] = HitDescription(text.source, text.type.value, *about)
+        return found
 
     def _entries_before_copies(self, hits: Sequence[Hit]) -> list[Hit]:
         """Return hits with each entry of the stream before the pages that only copy it."""
@@ -240,10 +229,10 @@ class Documents(BankService):
             found = reader.select(Document, *conditions, order=("source", "position"))
         sources = []
         for name, group in groupby(found, key=lambda document: document.source):
-            pieces = list(group)
-            first, tokens = pieces[0], sum(estimate_tokens(piece.text) for piece in pieces)
+            first, *more = group
+            tokens = sum(estimate_tokens(piece.text) for piece in (first, *more))
             date = first.date or first.created
-            sources.append(SourceText(name, first.type, len(pieces), tokens, date, first.folder))
+            sources.append(SourceText(name, first.type, 1 + len(more), tokens, date, first.folder))
         return sources
 
     @reads(Layer.ARCHIVE)
@@ -251,7 +240,7 @@ class Documents(BankService):
         """Return the pieces of a text in order, or piece 3 of `source#3`; an empty list when unknown."""
         if "\0" in source:
             return []
-        self._refresh_if_changed()
+        self.refresh_if_changed()
         with self._bank.reading() as reader:
             for name in (source, relative_name(self._bank.root, source)):
                 if found := reader.select(Document, equals("source", name), order=("position",)):
@@ -334,7 +323,7 @@ class Documents(BankService):
         The watched folders are looked at before the search, and the file of each hit after it. What cannot
         be brought up to date, in a bank that is read-only or written by others, is left out.
         """
-        self._refresh_if_changed()
+        self.refresh_if_changed()
         found = self._bank.searches.recall(query)
         if self._stale_sources(found.hits):
             with suppress(BankError):
@@ -357,19 +346,25 @@ class Documents(BankService):
                     sources.discard(source)
         return {name for name, piece in pieces.items() if piece.source in sources}
 
-    def _refresh_if_changed(self) -> None:
-        """Refresh when the names, sizes or times of watched files are not those of the last refresh."""
+    @reads(Layer.ARCHIVE)
+    def refresh_if_changed(self) -> RefreshResult | None:
+        """Refresh when the names, sizes or times of watched files are not those of the last refresh.
+
+        None where nothing changed, or the bank cannot be written.
+        """
         with self._bank.reading() as reader:
             known = reader.setting(_SEEN)
         if known != self._signature():
             with suppress(BankError):
-                self._bank.acting_as(ARCHIVIST).documents.refresh()
+                return self._bank.acting_as(ARCHIVIST).documents.refresh()
+        return None
 
     def _signature(self) -> str:
         """Return what the watched files look like from outside."""
         root, mark = self._bank.root, sha256()
         for folder in self.folders():
-            mark.update(repr(tuple(folder_state(root, folder))).encode("utf-8", "surrogateescape"))
+            state = tuple(folder_state(root, folder, self._bank.now()))
+            mark.update(repr(state).encode("utf-8", "surrogateescape"))
         return mark.hexdigest()
 
     @writes(Layer.ARCHIVE)
@@ -386,23 +381,24 @@ class Documents(BankService):
         counts = Counter[str]()
         problems = [problem for listing in listings.values() for problem in listing.problems]
         present = {path for listing in listings.values() for path in listing.unread}
-        for folder in folders:
-            for path in listings[folder.id].paths:
-                if find_owner(path, folders) != folder:
-                    continue
-                try:
-                    file = read_text(root / path, path)
-                except RecordError as error:
-                    present.add(path)
-                    problems.append(f"{clean_text(path)}: {error.message}")
-                    continue
-                # A file without a body can have an abstract in its front matter.
-                front = split_front_matter(file.text) if file is not None else None
-                if file is not None and front is not None and (front.body.strip() or any(front.abstract)):
-                    present.add(path)
-                    outcome, odd = self._refresh_file(folder, path, file)
-                    counts[outcome] += 1
-                    problems += [f"{path}: {problem}" for problem in odd]
+        owned = ((folder, path) for folder in folders for path in listings[folder.id].paths)
+        for folder, path in owned:
+            if find_owner(path, folders) != folder:
+                continue
+            try:
+                file = read_text(root / path, path)
+            except RecordError as error:
+                present.add(path)
+                problems.append(f"{clean_text(path)}: {error.message}")
+                continue
+            if file is None:
+                continue
+            about = describe_file(path, file.text, type=folder.type, file_time=file.time)
+            # A file without a body can have an abstract in its front matter.
+            if about.front.body.strip() or any(about.front.abstract):
+                present.add(path)
+                counts[self._refresh_file(folder, path, file, about)] += 1
+                problems += [f"{path}: {problem}" for problem in about.problems]
         # A folder may have gone while it was read.
         whole = {name for name, listing in listings.items() if listing.is_whole and (root / name).is_dir()}
         gone = set()
@@ -416,21 +412,20 @@ class Documents(BankService):
                 writer.set_setting(_SEEN, signature)
         return RefreshResult(**counts, removed=len(gone), folders=len(folders), problems=tuple(problems))
 
-    def _refresh_file(self, folder: Folder, path: str, file: FileText) -> tuple[str, tuple[str, ...]]:
-        """Update one file; return the count that it adds to, and the problems in it."""
+    def _refresh_file(self, folder: Folder, path: str, file: FileText, about: FileDescription) -> str:
+        """Update one file; return the count that it adds to."""
         with self._bank.reading() as reader:
             known = reader.select(Document, equals("source", path), order=("position",), limit=1)
-        about = describe_file(path, file.text, type=folder.type, file_time=file.time)
         same = (file.digest, about.type, folder.id, any(about.front.abstract))
         if known and (known[0].digest, known[0].type, known[0].folder, _ABSTRACT in known[0].extra) == same:
-            return "unchanged", about.problems
+            return "unchanged"
         if known and about.date == file.time:
             # The modification time changes with every copy, so the first one is kept.
             about = about._replace(date=known[0].date or file.time)
         made = build_documents(self._bank, path, about, digest=file.digest, folder=folder.id)
         with self._bank.transaction() as writer:
             replace_documents(writer, path, made, "refresh")
-        return ("changed" if known else "added"), about.problems
+        return "changed" if known else "added"
 
 
 def build_documents(
@@ -442,8 +437,11 @@ def build_documents(
     seen: dict[str, int] = {}
     pieces = chunk_text(clean_text(front.body), first_line=front.first_line)
     name, said = map(clean_text, front.abstract)
+    # What the first piece keeps of the front matter, and whether it is made of it.
+    extra: dict[str, object] = {"front_matter": clean_text(front.raw)} if front.raw else {}
     if name or said:
         pieces.insert(0, TextChunk(said or name, name, 1))
+        extra[_ABSTRACT] = True
     for place, piece in enumerate(pieces):
         nth = seen[piece.text] = seen.get(piece.text, 0) + 1
         document = Document(
@@ -463,18 +461,12 @@ def build_documents(
             digest="" if place else digest,
             folder=folder,
             created=now,
-            extra=_extra_of(front) if not place else {},
+            extra={} if place else extra,
         )
         made.append(validate_document(document))
     if not made:
         raise RecordError("content: missing or empty")
     return made
-
-
-def _extra_of(front: FrontMatterParts) -> dict[str, object]:
-    """Return what the first piece keeps of the front matter, and whether it is made of it."""
-    extra: dict[str, object] = {"front_matter": clean_text(front.raw)} if front.raw else {}
-    return {**extra, _ABSTRACT: True} if any(front.abstract) else extra
 
 
 def replace_documents(

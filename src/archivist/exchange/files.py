@@ -54,8 +54,13 @@ EVENTS = "events.jsonl"
 ALWAYS = (LESSONS, ARCHIVE, EPISODES, AUDIT)
 EXPORTED = (*ALWAYS, STREAM, *(shape.file for shape in shapes.SHAPES))
 ARCHIVE_NAMES = (ARCHIVE, "archive.jsonl")
-# How the copy of a file is called that somebody kept before the bank did.
-ORIGINAL = ".before-archivist"
+# How the copy of a file is called that somebody kept before the bank did, and of one with edits by hand.
+ORIGINAL, EDITED = ".before-archivist", ".edited"
+# Keys of lessons that no file changes.
+_COUNTED = frozenset((
+    "frequency", "runs", "faded", "usage_count", "usageCount", "lastUsedAt", "runs_since_last_seen",
+    "runsSinceLastSeen", "helpful", "ineffective", "ignored", "prior_uses", "priorUses", "tokenEstimate",
+))  # fmt: skip
 # Only an event of a run has all of these keys.
 _EVENT_SIGNS = frozenset(("run", "seq", "kind"))
 # Only an entry of the stream has all of these keys.
@@ -147,32 +152,28 @@ def event_lines(reader: Reader) -> Iterator[dict[str, object]]:
             yield {key: value for key, value in plain.items() if value not in ("", None, [], {})}
 
 
-def without_risky_cures(batch: ImportBatch) -> ImportBatch:
-    """Return a batch whose runs note no risky cures; which commands work only own runs tell."""
-    episodes = [
-        replace(episode, extra={**episode.extra, NOTES: drop_risky_cures(notes)})
-        if isinstance(notes := episode.extra.get(NOTES), dict)
-        else episode
-        for episode in batch.episodes
-    ]
-    return replace(batch, episodes=episodes)
+def without_risky_cures(episode: Episode) -> Episode:
+    """Return a run that notes no risky cures; which commands work only own runs tell."""
+    notes = episode.extra.get(NOTES)
+    safe = {NOTES: drop_risky_cures(notes)} if isinstance(notes, dict) else {}
+    return replace(episode, extra={**episode.extra, **safe})
 
 
 def without_claims(batch: ImportBatch) -> tuple[ImportBatch, Counter[str]]:
     """Return a batch without what would be told or counted as it stands, and how many of which were left.
 
     Only runs and lessons stay, and the lessons wait. Verdicts decide which lessons are told, core memory is
-    in every prompt, facts, texts and the stream answer questions, a watched folder is read, and the notes of
-    a run say which commands helped.
+    in every prompt, facts, texts and the stream answer questions, a watched folder is read, the notes of a
+    run say which commands helped, and its number says how much it aged the bank.
     """
-    episodes = [
-        replace(
-            episode, number=None, extra={key: value for key, value in episode.extra.items() if key != NOTES}
-        )
-        for episode in batch.episodes
-    ]
+    extras = [{key: value for key, value in each.extra.items() if key != NOTES} for each in batch.episodes]
+    runs = zip(batch.episodes, extras, strict=True)
+    episodes = [replace(episode, number=None, extra=extra) for episode, extra in runs]
     left = Counter(kind_for(type(record)).plural for record in batch.kept)
     left += Counter({"audit records": len(batch.audit), "stream entries": len(batch.stream)})
+    left += Counter(
+        {"notes of runs": sum(old != new for old, new in zip(batch.episodes, episodes, strict=True))}
+    )
     return replace(batch, kept=[], episodes=episodes, audit=[], stream=[]), left
 
 
@@ -216,24 +217,33 @@ def export_lines(
     lines[AUDIT] = [audit_line(record, short_ids) for record in audit]
     lines[STREAM] = [shapes.to_stream_line(entry) for entry in reader.select(Entry, order=("seq",))]
     for shape in shapes.SHAPES:
-        lines[shape.file] = [
-            shapes.to_line(record) for record in reader.select(record_type(shape.name), order=("id",))
-        ]
+        records = reader.select(record_type(shape.name), order=("id",))
+        lines[shape.file] = [shapes.to_line(record) for record in records]
     return lines
 
 
-def untaken_edits(written: Iterable[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return which counts of lessons were changed, and which lines deleted, since they were written."""
-    lines = {line.get("id") or line.get("shortId"): line for line in found}
-    names = ((line.get("shortId") or line["id"], line) for line in written)
-    left = []
-    for name, line in names:
-        present = lines.get(line["id"])
+def untaken_edits(
+    written: Iterable[Mapping[str, Any]], found: Iterable[Mapping[str, Any]]
+) -> tuple[list[str], bool]:
+    """Return what was changed in the lines of known records since they were written, and which were deleted.
+
+    Also say whether a person who vouches for the file could take any of it: counts come from runs.
+    """
+    lines = {line.get("id"): line for line in found}
+    left, has_words = [], False
+    for line in written:
+        name, present = line.get("shortId") or line["id"], lines.get(line["id"])
         if present is None:
             left.append(f"the deletion of {name}")
-        elif present.get("frequency") != line["frequency"]:
-            left.append(f"the count of {name}")
-    return left
+            continue
+        keys = [key for key in {**line, **present} if present.get(key) != line.get(key)]
+        # A line of another time is another version, which is merged.
+        is_version = any(key in keys for key in ("editedAt", "edited_at"))
+        words = [key for key in keys if key not in _COUNTED and not is_version]
+        has_words = has_words or bool(words)
+        if keys:
+            left.append(f"{', '.join(words) or 'the count'} of {name}")
+    return left, has_words
 
 
 def audit_line(record: Brief | Verdict, short_ids: Mapping[str, str]) -> dict[str, object]:

@@ -4,12 +4,13 @@ The files lie in the repository, so that `jq` and git see every change, and so a
 pull, a colleague, an agent, the user's own editor. What the bank did not write itself comes in as from any
 foreign file: new lessons are candidates that wait, words changed in a known lesson become a candidate beside
 it, new entries of the stream are marked as said by the file, and what a file claims of verdicts or counts is
-left out. A file that somebody kept before the bank did is copied before it is overwritten for the first time.
+left out. A file that somebody kept before the bank did is copied before it is overwritten for the first time,
+and so is one in which known records were edited by hand: whoever vouches for the copy has the edits taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,7 +35,7 @@ class MirrorResult(NamedTuple):
     """What was read back from which files, and how many lines were written.
 
     `originals` are the copies of files that were kept before the bank wrote them, `left` the edits by hand
-    that were not taken.
+    that were not taken, and `edited` the copies that have them.
     """
 
     changed: tuple[str, ...] = ()
@@ -43,6 +44,7 @@ class MirrorResult(NamedTuple):
     written: int = 0
     originals: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    edited: tuple[str, ...] = ()
 
 
 class Mirror(BankService):
@@ -61,13 +63,17 @@ class Mirror(BankService):
         problems: tuple[LineProblem, ...] = ()
         originals: list[str] = []
         left: list[str] = []
+        edited: list[str] = []
         try:
             if changed:
-                originals = self._keep_originals(bank, changed)
-                left = self._edits_by_hand(bank, folders, changed)
+                written = bank.exchange.written_files()
+                known = {path for path in changed if str(real_path(path)) in written}
+                first = [path for path in changed if path not in known and not _is_copied(path)]
+                originals = self._copy(bank, first, files.ORIGINAL)
+                left, words = self._edits_by_hand(bank, folders, known)
+                edited = self._copy(bank, words, files.EDITED)
                 taken = bank.exchange.import_files(changed, keeps_both=True)
-                entries = [path for path in changed if path.name == files.STREAM]
-                if entries:
+                if entries := [path for path in changed if path.name == files.STREAM]:
                     bank.stream.import_lines(entries)
                 waiting, problems = taken.waiting, taken.problems
             with bank.reading() as reader:
@@ -78,16 +84,14 @@ class Mirror(BankService):
             count = self._write(bank, folders, head)
         except BankReadOnlyError:
             return MirrorResult()
-        return MirrorResult(tuple(map(str, changed)), waiting, problems, count, tuple(originals), tuple(left))
+        told = tuple(originals), tuple(left), tuple(edited)
+        return MirrorResult(tuple(map(str, changed)), waiting, problems, count, *told)
 
-    def _keep_originals(self, bank: Bank, changed: Sequence[Path]) -> list[str]:
-        """Copy the files that this bank never wrote: they hold counts of which nobody has vouched yet."""
-        written = bank.exchange.written_files()
+    def _copy(self, bank: Bank, paths: Sequence[Path], suffix: str) -> list[str]:
+        """Copy files that are about to be overwritten, for a person who vouches for what they say."""
         kept = []
-        for path in changed:
-            copy = path.with_name(f"{path.name}{files.ORIGINAL}")
-            if str(real_path(path)) in written or copy.exists() or not path.stat().st_size:
-                continue
+        for path in paths:
+            copy = path.with_name(f"{path.name}{suffix}")
             with open_regular(path) as stream:
                 data = stream.read()
 
@@ -102,32 +106,33 @@ class Mirror(BankService):
         self,
         bank: Bank,
         folders: Sequence[tuple[files.LessonFormat, Mapping[str, Path]]],
-        changed: Sequence[Path],
-    ) -> list[str]:
-        """Return the counts that were changed and the lines that were deleted in files of this bank."""
-        written = bank.exchange.written_files()
-        found = []
+        changed: Set[Path],
+    ) -> tuple[list[str], list[Path]]:
+        """Return what was changed by hand in files of this bank, and the files that say other words."""
+        found: list[str] = []
+        with_words = []
         with bank.reading() as reader:
             if reader.setting(_WRITTEN_AT) != str(reader.last_entry()):
-                return []
+                return [], []
             for shape, paths in folders:
                 lines = _lines_in(reader, shape)
-                for name in (files.LESSONS, files.ARCHIVE):
-                    if paths.get(name) in changed and str(real_path(paths[name])) in written:
-                        found += files.untaken_edits(lines[name], _lines_of(paths[name]))
-        return found
+                for name in (files.LESSONS, files.ARCHIVE, files.STREAM):
+                    if paths.get(name) in changed:
+                        present = (
+                            each.value for each in read_lines(paths[name]) if isinstance(each, JsonLine)
+                        )
+                        edits, has_words = files.untaken_edits(lines[name], present)
+                        found += edits
+                        with_words += [paths[name]] if has_words else []
+        return found, with_words
 
     def _folders(self) -> list[tuple[files.LessonFormat, dict[str, Path]]]:
         """Return the configured files by the shape of their lessons and the names of an export."""
         rules, root = self._bank.config.files, self._bank.root
         found: list[tuple[files.LessonFormat, dict[str, Path]]] = []
         if rules.cross_run:
-            folder = root / rules.cross_run
-            names = {
-                files.LESSONS: folder / "lessons.jsonl",
-                files.ARCHIVE: folder / "archive.jsonl",
-                files.AUDIT: folder / "audit.jsonl",
-            }
+            named = {files.LESSONS: files.LESSONS, files.ARCHIVE: "archive.jsonl", files.AUDIT: files.AUDIT}
+            names = {name: root / rules.cross_run / file for name, file in named.items()}
             found.append((files.LessonFormat.CROSS_RUN, names))
         reflective = (files.EPISODES, files.LESSONS, files.ARCHIVE)
         for value, written in ((rules.reflective, reflective), (rules.cognitive, (files.STREAM,))):
@@ -155,17 +160,16 @@ class Mirror(BankService):
                     count += write_lines(path, lines[name], below=bank.root)
             return count
 
-        count = bank.exchange.write_listed_files(
-            [path for _, paths in folders for path in paths.values()], write
-        )
+        places = [path for _, paths in folders for path in paths.values()]
+        count = bank.exchange.write_listed_files(places, write)
         with bank.transaction() as writer:
             writer.set_setting(_WRITTEN_AT, head)
         return count
 
 
+def _is_copied(path: Path) -> bool:
+    return path.with_name(f"{path.name}{files.ORIGINAL}").exists() or not path.stat().st_size
+
+
 def _lines_in(reader: Reader, shape: files.LessonFormat) -> dict[str, list[dict[str, object]]]:
     return files.export_lines(reader, shape, ARCHIVIST, without=(Status.QUARANTINED,))
-
-
-def _lines_of(path: Path) -> list[Mapping[str, object]]:
-    return [line.value for line in read_lines(path) if isinstance(line, JsonLine)]

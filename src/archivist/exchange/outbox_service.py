@@ -36,6 +36,7 @@ _SEND_TIMEOUT_S, BRIEF_TIMEOUT_S = 60.0, 0.3
 # What a server of ours cannot read now it cannot read the next time either.
 _UNREADABLE = (400, 413, 415, 422)
 _MOST_BYTES = 1 << 20
+_JSON = {"Content-Type": "application/json"}
 
 
 class SyncResult(NamedTuple):
@@ -64,13 +65,11 @@ class Outbox:
     def __init__(self, url: str, token: str, bank: str = "") -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            raise ConfigError(
-                f"server.url: {url!r} is no address", hint="https://HOST, without user or query"
-            )
+            hint = "https://HOST, without user or query"
+            raise ConfigError(f"server.url: {url!r} is no address", hint=hint)
         if parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-            raise ConfigError(
-                f"server.url: {url!r} would send the token in the clear", hint="https://, or this machine"
-            )
+            message = f"server.url: {url!r} would send the token in the clear"
+            raise ConfigError(message, hint="https://, or this machine")
         if not token.isascii() or not token.isprintable():
             raise ConfigError("the server's token holds a character that no token has")
         self.url = url
@@ -172,12 +171,8 @@ class Outbox:
 
     def state(self) -> SyncResult:
         """Return what waits, and what was wrong the last time."""
-        waiting = len(self.waiting())
-        return SyncResult(
-            waiting=waiting,
-            refused=len(self.waiting(_REFUSED)),
-            problem=self._read_state()[2] if waiting else "",
-        )
+        waiting, refused = len(self.waiting()), len(self.waiting(_REFUSED))
+        return SyncResult(0, waiting, refused, self._read_state()[2] if waiting else "")
 
     def _write_state(self, failures: int, now: float, problem: str) -> None:
         """Note how often the server failed in a row, and until when it is left alone."""
@@ -198,13 +193,9 @@ class Outbox:
         content = file.read_bytes()
         key = sha256(content).hexdigest()
         digest, _, bank = file.name.removesuffix(_WAITING).partition(".")
-        answer = self.request(
-            "POST",
-            f"/api/capture?format=stream&name={digest}{_WAITING}",
-            content,
-            headers={"Idempotency-Key": key, "Content-Type": "application/gzip"},
-            bank=unquote(bank),
-        )
+        place = f"/api/capture?format=stream&name={digest}{_WAITING}"
+        headers = {"Idempotency-Key": key, "Content-Type": "application/gzip"}
+        answer = self.request("POST", place, content, headers=headers, bank=unquote(bank))
         if answer.status in _UNREADABLE and b"urn:archivist:problem:" in answer.body:
             file.replace(file.with_name(f"{file.name}{_REFUSED}"))
             return ""
@@ -222,7 +213,7 @@ class Outbox:
         path: str,
         body: bytes = b"",
         *,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] = _JSON,
         timeout_s: float = _SEND_TIMEOUT_S,
         bank: str | None = None,
     ) -> ServerResponse:
@@ -234,7 +225,7 @@ class Outbox:
         connection = connect(parts.hostname or "", parts.port, timeout=timeout_s)
         named = self.bank if bank is None else bank
         place = f"{parts.path.rstrip('/')}{f'{_BANKS}{quote(named)}' if named else ''}"
-        sent = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        sent = {"Authorization": f"Bearer {self._token}", **headers}
         try:
             connection.request(method, f"{place}{path}", body or None, sent)
             response = connection.getresponse()
@@ -250,7 +241,7 @@ class Outbox:
     def call(self, method: str, path: str, value: Mapping[str, object] | None = None) -> dict[str, object]:
         """Ask the server with JSON; return its answer, or raise InputError."""
         body = b"" if value is None else json.dumps(value).encode()
-        answer = self.request(method, path, body, headers={"Content-Type": "application/json"})
+        answer = self.request(method, path, body)
         if not 200 <= answer.status < 300:
             detail = answer.problem or f"{self.url} answered {answer.status}: {_detail_of(answer.body)}"
             is_refused = answer.status in (0, 401, 403)
@@ -271,14 +262,8 @@ class Outbox:
         failures, until, _ = self._read_state()
         if now < until:
             return None
-        wanted = {"run": run, "repo": project, "provider": provider, "fence": False}
-        answer = self.request(
-            "POST",
-            "/api/runs",
-            json.dumps(wanted).encode(),
-            headers={"Content-Type": "application/json"},
-            timeout_s=BRIEF_TIMEOUT_S,
-        )
+        wanted = json.dumps({"run": run, "repo": project, "provider": provider, "fence": False})
+        answer = self.request("POST", "/api/runs", wanted.encode(), timeout_s=BRIEF_TIMEOUT_S)
         if answer.problem:
             self._write_state(failures, now, answer.problem)
         try:

@@ -38,8 +38,9 @@ from archivist.paths import as_text
 from archivist.records import Brief, Episode, Folder, Lesson, Proposal, Provenance, Status
 from archivist.records.kinds import kind_for, kind_of
 from archivist.records.plain import canonical_json
+from archivist.records.run_words import FOLDER
 from archivist.records.shapes import later_record
-from archivist.records.words import MAX_RUN_COUNT, WRITTEN_FILES
+from archivist.records.words import MAX_RUN_COUNT, WRITTEN_FILES, Scope
 from archivist.service import BankService
 from archivist.store.filters import above
 from archivist.text import make_legible
@@ -54,12 +55,16 @@ if TYPE_CHECKING:
 _ACCEPTED = "accepted_origins"
 # The ids of banks; an origin's name is shown, and typed again by a person.
 _ORIGIN = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
-# The setting that lists the files that the bank wrote.
 # How far another machine's clock may be ahead of ours.
 _MOST_SKEW = timedelta(days=1)
 # Marks a path whose bytes are not UTF-8.
 _URI = "file://"
 _Written = TypeVar("_Written")
+# What a person may change in a line of a lesson.
+_BY_HAND = (
+    "summary", "rule", "detail", "category", "scope", "tags", "importance", "severity", "domain", "role",
+    "provider", "tool", "task",
+)  # fmt: skip
 
 
 class Exchange(BankService):
@@ -115,7 +120,7 @@ class Exchange(BankService):
             require_voucher(self._bank, Layer.BANK, "import")
         batch = files.ImportBatch()
         for path in paths:
-            name = path.name.removesuffix(".gz").removesuffix(files.ORIGINAL)
+            name = path.name.removesuffix(".gz").removesuffix(files.ORIGINAL).removesuffix(files.EDITED)
             is_archive = name in files.ARCHIVE_NAMES
             for line in read_lines(path):
                 batch.add_line(_refuse_outside(self._bank.root, line), is_archive=is_archive)
@@ -126,13 +131,12 @@ class Exchange(BankService):
             )
         self._bank.proposals.guard_import(batch.kept)
         left: Counter[str] = Counter()
-        if is_approved:
-            batch = files.without_risky_cures(batch)
-        else:
+        if not is_approved:
             batch, left = files.without_claims(batch)
         with self._bank.transaction() as writer:
             if is_approved:
-                batch = replace(batch, episodes=_with_free_numbers(writer, batch.episodes))
+                safe = map(files.without_risky_cures, batch.episodes)
+                batch = replace(batch, episodes=_with_free_numbers(writer, safe))
             else:
                 # Without a person's word a file changes no run that the bank knows.
                 new = [each for each in batch.episodes if writer.get(Episode, each.id) is None]
@@ -161,12 +165,11 @@ class Exchange(BankService):
         count_all("episodes", *episodes)
         count_all("events", *events)
         lessons = self._import_lessons(writer, batch, is_approved=is_approved, keeps_both=keeps_both)
-        is_waiting = [kept.lesson.is_waiting and kept.lesson.status.is_live for *_, kept in lessons]
-        waiting = [
-            kept.lesson.short_id for (*_, kept), waits in zip(lessons, is_waiting, strict=True) if waits
-        ]
-        for (number, told, kept), waits in zip(lessons, is_waiting, strict=True):
+        waiting: dict[str, None] = {}
+        for number, told, kept in lessons:
             counts[kept.change]["lessons"] += 1
+            waits = kept.lesson.is_waiting and kept.lesson.status.is_live
+            waiting |= {kept.lesson.short_id: None} if waits else {}
             is_left = not is_approved and not waits and lesson_text(told) != lesson_text(kept.lesson)
             left["changes of lessons"] += is_left
             if number:
@@ -196,7 +199,7 @@ class Exchange(BankService):
         count_all("stream entries", stream.added, stream.changed, stream.unchanged)
         created, changed, unchanged = (counts[outcome] for outcome in outcomes)
         return files.FileImportResult(
-            created, changed, unchanged, renumbered, tuple(problems), tuple(dict.fromkeys(waiting)), +left
+            created, changed, unchanged, renumbered, tuple(problems), tuple(waiting), +left
         )
 
     def _import_runs(
@@ -205,9 +208,15 @@ class Exchange(BankService):
         """Take the runs of files and their events; return how many of each are new, changed and the same."""
         # What the bank's own logs tell of a run, no file tells anew.
         others = {episode.id for episode in batch.episodes if not writer.is_own_run(episode.id)}
-        known = CaptureOverrides(is_filed=True)
+        known, root = CaptureOverrides(is_filed=True), self._bank.root
         events = self._bank.runs.take(batch.events_of(others), known, verb="import")
-        runs = self._bank.runs.take(batch.episodes, known, verb="import")
+        filed = []
+        for each in batch.episodes:
+            # The reflective document names a run's project by its folder.
+            project = projects.project_of_root(writer, each.project, root)
+            place = {} if project == each.project else {FOLDER: each.project}
+            filed.append(replace(each, project=project, extra={**place, **each.extra}))
+        runs = self._bank.runs.take(filed, known, verb="import")
         new, changed = len(runs.created), len(runs.updated)
         same = len(batch.episodes) - new - changed
         return (new, changed, same), (events.changed, 0, events.events - events.changed)
@@ -223,10 +232,17 @@ class Exchange(BankService):
             for line, is_archive in batch.lessons:
                 imported = files.read_lesson(line.value, writer, is_archive=is_archive)
                 lesson = replace(imported.lesson, brought_by=Path(line.file).name)
-                known = writer.get(Lesson, lesson.id) if keeps_both else None
+                is_filed = bool(line.value.keys() & {"repo", "repoId"}) or lesson.scope is Scope.GLOBAL
+                if lesson.project and not is_filed:
+                    repo = projects.project_of_root(writer, lesson.project, self._bank.root)
+                    lesson = replace(lesson, repo=repo)
+                known = writer.get(Lesson, lesson.id)
                 number = imported.number
-                if known and not known.is_waiting and lesson_words(known) != lesson_words(lesson):
-                    other = derived_id("words", lesson.id, *lesson_words(lesson))
+                if is_approved and known and known.edited == lesson.edited:
+                    self._take_edits(writer, known, lesson)
+                is_other = known and not known.is_waiting and lesson_words(known) != lesson_words(lesson)
+                if keeps_both and is_other:
+                    other = _id_of_words(lesson)
                     number, lesson = 0, replace(lesson, id=other, status=Status.CANDIDATE)
                 read.append((number, lesson))
                 since = sighting.run_count - numbers.unseen_from(lesson.repo, imported.runs_since)
@@ -237,6 +253,19 @@ class Exchange(BankService):
         sighting = self._sighting(writer, Provenance.IMPORTED, is_accepted=is_approved)
         kept = self._bank.lessons.keep_many(read_candidates(), sighting)
         return [(*line, each) for line, each in zip(read, kept, strict=True)]
+
+    def _take_edits(self, writer: Writer, known: Lesson, edited: Lesson) -> None:
+        """Take what a person changed by hand in a line of the version that the bank has."""
+        changes = {
+            name: getattr(edited, name) for name in _BY_HAND if getattr(edited, name) != getattr(known, name)
+        }
+        if not changes:
+            return
+        self._bank.lessons.edit(known.id, **changes)
+        other = writer.get(Lesson, _id_of_words(edited))
+        if other is not None and other.is_waiting:
+            # It waited for this.
+            self._bank.lessons.archive(other.id, replacement=known.id)
 
     @writes(Layer.BANK)
     def share(self, folder: Path, *, trust: Sequence[str] = ()) -> ShareResult:
@@ -301,8 +330,7 @@ class Exchange(BankService):
     def _replica_id(self) -> str:
         """Return the id by which other clones know this bank; made when it is first asked for."""
         with self._bank.transaction() as writer:
-            known = writer.setting("bank_id")
-            if not known:
+            if not (known := writer.setting("bank_id")):
                 known = self._bank.new_id(self._bank.now())
                 writer.set_setting("bank_id", known)
         return known
@@ -420,14 +448,8 @@ class Exchange(BankService):
         return [path for path, known in found if known != "" and known != file_digest(path)]
 
     def _sighting(self, reader: Reader, provenance: Provenance, *, is_accepted: bool) -> Sighting:
-        bank = self._bank
-        return Sighting(
-            provenance=provenance,
-            actor=bank.actor,
-            now=bank.now(),
-            run_count=reader.run_count(),
-            is_accepted=is_accepted,
-        )
+        who, now, count = self._bank.actor, self._bank.now(), reader.run_count()
+        return Sighting(provenance=provenance, actor=who, now=now, run_count=count, is_accepted=is_accepted)
 
 
 def _refuse_outside(root: Path, line: JsonLine | LineProblem) -> JsonLine | LineProblem:
@@ -458,12 +480,16 @@ def _keep_own_words(
     contested: list[tuple[Lesson, Lesson]] = []
     for theirs in lessons:
         ours = writer.get(Lesson, theirs.id)
-        is_known = ours is not None and not ours.is_waiting
-        if ours is None or not is_known or not _is_reworded(ours, theirs) or not is_said_here(writer, ours):
+        if ours is None or ours.is_waiting:
+            kept.append(theirs)
+            continue
+        # Does their version differ in more than what is counted?
+        counted = counted_elsewhere(ours, theirs)
+        if share.to_shared_line(counted) == share.to_shared_line(theirs) or not is_said_here(writer, ours):
             kept.append(theirs)
             continue
         # Their words are not taken, so neither is the time at which they were written.
-        kept.append(replace(counted_elsewhere(ours, theirs), updated=ours.updated))
+        kept.append(replace(counted, updated=ours.updated))
         told = (change.after for change in writer.changes(record_id=ours.id) if change.after)
         is_told = any(
             each["summary"] == theirs.summary
@@ -474,11 +500,6 @@ def _keep_own_words(
         if share.has_news(theirs, replace(ours, runs=theirs.runs)) and not is_told:
             contested.append((ours, theirs))
     return kept, contested
-
-
-def _is_reworded(ours: Lesson, theirs: Lesson) -> bool:
-    """Say whether another version differs from ours in more than what is counted."""
-    return share.to_shared_line(counted_elsewhere(ours, theirs)) != share.to_shared_line(theirs)
 
 
 def _note_conflict(writer: Writer, ours: Lesson, theirs: Lesson) -> tuple[Lesson, Lesson]:
@@ -524,6 +545,11 @@ def _store_listed(writer: Writer, listed: dict[str, str]) -> None:
         writer.set_setting(WRITTEN_FILES, updated)
 
 
+def _id_of_words(lesson: Lesson) -> str:
+    """Return the id of the lesson that has the words of a file beside one that the bank believes."""
+    return derived_id("words", lesson.id, *lesson_words(lesson))
+
+
 def lesson_words(lesson: Lesson) -> tuple[str, str, str]:
     """Return the words of a lesson that a line of any shape holds."""
     return lesson.summary, lesson.rule, lesson.detail
@@ -542,15 +568,14 @@ def _read_shared(folder: Path, latest: datetime) -> SharedRecords:
     shared = share.SharedRecords(latest=latest)
     for name, add in ((share.LESSONS, shared.add_lesson), (share.AUDIT, shared.add_audit_record)):
         for path in list_files(folder, f"{name}/*.jsonl"):
-            if not _ORIGIN.fullmatch(path.stem):
-                shared.problems.append(LineProblem(make_legible(str(path)), 0, "no clone has this name"))
-                continue
+            reason = "" if _ORIGIN.fullmatch(path.stem) else "no clone has this name"
             # A pulled link would read any file of the user's.
-            if path.is_symlink() or path.parent.is_symlink():
-                shared.problems.append(LineProblem(make_legible(str(path)), 0, "a link is not read"))
-                continue
-            if not path.is_file():
-                shared.problems.append(LineProblem(make_legible(str(path)), 0, "it is no file"))
+            is_link = path.is_symlink() or path.parent.is_symlink()
+            reason = reason or (
+                "a link is not read" if is_link else "" if path.is_file() else "it is no file"
+            )
+            if reason:
+                shared.problems.append(LineProblem(make_legible(str(path)), 0, reason))
                 continue
             for line in read_lines(path) if path.stat().st_size else ():
                 if isinstance(line, LineProblem):

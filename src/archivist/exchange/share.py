@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial, reduce
 from typing import Any
 
 from archivist.errors import RecordError
@@ -75,8 +76,9 @@ class SharedRecords:
         for origin in origins:
             for lesson_id, lesson in self.lessons.get(origin, {}).items():
                 versions.setdefault(lesson_id, []).append(lesson)
+        merge = partial(merge_lessons, promote_at_runs=promote_at_runs)
         ordered = sorted(versions, key=lambda lesson_id: (versions[lesson_id][0].created, lesson_id))
-        return [_merge_all(versions[lesson_id], promote_at_runs) for lesson_id in ordered]
+        return [reduce(merge, versions[lesson_id]) for lesson_id in ordered]
 
     def audit_of(self, origins: Iterable[str]) -> dict[str, Brief | Verdict]:
         """Return the audit records of some origins by their ids."""
@@ -115,10 +117,8 @@ def own_lines(
     Lessons of `unshared` projects stay here, and so do briefs with them and verdicts on them.
     """
     others = [origin for origin in accepted if origin != own]
-    known = {
-        lesson.id: to_shared_line(lesson)
-        for lesson in shared.merged_lessons(others, promote_at_runs=promote_at_runs)
-    }
+    merged = shared.merged_lessons(others, promote_at_runs=promote_at_runs)
+    known = {lesson.id: to_shared_line(lesson) for lesson in merged}
     written = shared.lessons.get(own, {})
     lessons = []
     # What is quarantined or waits here is not sent on: other clones trust this one.
@@ -151,10 +151,9 @@ def to_shared_line(lesson: Lesson) -> dict[str, object]:
 
 def has_news(version: Lesson, known: Lesson) -> bool:
     """Say whether a clone's version of a lesson has other words, has retired it, or was met in other runs."""
-    is_retired = version.status.is_retired != known.status.is_retired
-    return (
-        is_retired or bool(set(version.runs) - set(known.runs)) or lesson_text(version) != lesson_text(known)
-    )
+    if version.status.is_retired != known.status.is_retired or set(version.runs) - set(known.runs):
+        return True
+    return lesson_text(version) != lesson_text(known)
 
 
 def is_later(record: Brief | Verdict, known: Brief | Verdict) -> bool:
@@ -162,10 +161,3 @@ def is_later(record: Brief | Verdict, known: Brief | Verdict) -> bool:
     if not isinstance(record, Verdict) or not isinstance(known, Verdict):
         return False
     return (record.time, record.effect) > (known.time, known.effect)
-
-
-def _merge_all(versions: Iterable[Lesson], promote_at_runs: int) -> Lesson:
-    merged, *rest = versions
-    for version in rest:
-        merged = merge_lessons(merged, version, promote_at_runs=promote_at_runs)
-    return merged

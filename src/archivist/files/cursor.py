@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +26,12 @@ def list_editor_sessions(database: Path) -> list[CursorSession]:
         query = "SELECT key, value FROM cursorDiskKV WHERE key >= ? AND key < ?"
         for key, value in rows.execute(query, (_SESSION, "composerData;")):
             session = _object(value)
-            place = _inside(session, "workspaceIdentifier", "uri")
+            folder: Any = session
+            for name in ("workspaceIdentifier", "uri", "fsPath"):
+                folder = folder.get(name) if isinstance(folder, dict) else None
             created = session.get("createdAt")
-            name, folder = str(key).removeprefix(_SESSION), place.get("fsPath")
             if isinstance(folder, str) and isinstance(created, int | float):
-                found.append(CursorSession(name, folder, int(created)))
+                found.append(CursorSession(str(key).removeprefix(_SESSION), folder, int(created)))
     return sorted(found, key=lambda session: (session.created_ms, session.id))
 
 
@@ -71,26 +71,11 @@ def export_terminal_session(database: Path) -> bytes:
 def _object(value: object) -> dict[str, Any]:
     """Return the object in a text, its bytes or their hexadecimal digits; an empty one if there is none."""
     written = bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode("utf-8", "replace")
-    for form in _forms(written):
+    try:
         try:
-            found = json.loads(form)
+            found = json.loads(written)
         except (ValueError, RecursionError):
-            continue
-        return found if isinstance(found, dict) else {}
-    return {}
-
-
-def _forms(written: bytes) -> Iterator[bytes]:
-    yield written
-    if written[:2].lower() == b"7b":
-        try:
-            yield bytes.fromhex(written.decode("ascii"))
-        except ValueError:
-            return
-
-
-def _inside(value: dict[str, Any], *path: str) -> dict[str, Any]:
-    for key in path:
-        inner = value.get(key)
-        value = inner if isinstance(inner, dict) else {}
-    return value
+            found = json.loads(bytes.fromhex(written.decode("ascii")))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

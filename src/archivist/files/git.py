@@ -53,7 +53,8 @@ def run_git(folder: Path, *words: str, timeout_s: float) -> tuple[int, bytes]:
     import subprocess
 
     top = next(iter(repositories_above(folder.absolute() / "_")), None)
-    if (timeout_s := git_time_left(folder, timeout_s)) <= 0 or _is_silent(str(top)):
+    is_silent = monotonic() - _SILENT.get(str(top), -_ASK_AGAIN_S) < _ASK_AGAIN_S
+    if (timeout_s := git_time_left(folder, timeout_s)) <= 0 or is_silent:
         return TOO_LONG, b""
     settings = [word for setting in _HARMLESS for word in ("-c", setting)]
     verb, *rest = words
@@ -96,10 +97,6 @@ def _find_git(folders: str) -> str:
         if found and not repositories_above(Path(os.path.realpath(folder), "git")):
             return found
     return ""
-
-
-def _is_silent(top: str) -> bool:
-    return top in _SILENT and monotonic() - _SILENT[top] < _ASK_AGAIN_S
 
 
 def ask_git(folder: Path, *words: str) -> bytes | None:
@@ -282,17 +279,13 @@ def find_brought(files: Iterable[Path]) -> frozenset[Path]:
                 brought.add(file)
             for top in repositories_above(path):
                 if top not in indexes:
-                    indexes[top] = _tracked_names(top)
+                    code, listed = run_git(top, "ls-files", "-z", "--full-name", timeout_s=_TIMEOUT_S)
+                    names = (_fold_name(os.fsdecode(name)) for name in listed.split(b"\0"))
+                    indexes[top] = frozenset(names) if code == 0 else None
                 index = indexes[top]
                 if index is None or _fold_name(path.relative_to(top).as_posix()) in index:
                     brought.add(file)
     return frozenset(brought)
-
-
-def _tracked_names(top: Path) -> frozenset[str] | None:
-    code, listed = run_git(top, "ls-files", "-z", "--full-name", timeout_s=_TIMEOUT_S)
-    names = listed.split(b"\0") if code == 0 else None
-    return None if names is None else frozenset(_fold_name(os.fsdecode(name)) for name in names)
 
 
 def _fold_name(name: str) -> str:

@@ -14,8 +14,8 @@ FILE_NAME = "hooks.log"
 LOCK_NAME = "hooks.lock"
 MOST_BYTES = 64 * 1024
 _LINE_CHARACTERS = 500
-# A session's events: more is a mistake. Whoever goes on with a session after this time begins a new log.
-_MOST_SESSION_BYTES = 64 * 1024**2
+# More is a mistake. Whoever goes on with a session after this time begins a new log.
+_HUGE_BYTES = 64 * 1024**2
 _KEPT_S = 30 * 86_400
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
@@ -34,20 +34,26 @@ def log_failure(folder: Path, text: str, now: datetime) -> None:
     """Append a line to the log in a folder of the user's; of a large log only the newer half is kept."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / FILE_NAME
-    line = f"{to_text(now)} {' '.join(text.split())[:_LINE_CHARACTERS]}\n"
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
-    try:
-        os.write(descriptor, line.encode("utf-8", "replace"))
-        size = os.fstat(descriptor).st_size
-    finally:
-        os.close(descriptor)
-    if size > MOST_BYTES:
+    line = f"{to_text(now)} {' '.join(text.split())[:_LINE_CHARACTERS]}"
+    if _append_line(path, line) > MOST_BYTES:
         # Hooks run at the same time, so each writes a file of its own and moves it over the log.
         newer_half = path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2]
         temporary = path.with_name(f"{FILE_NAME}.{os.getpid()}")
         temporary.write_bytes(newer_half)
         temporary.chmod(0o600)
         temporary.replace(path)
+
+
+def _append_line(path: Path, line: str) -> int:
+    """Append a line to a file that only the user can read, unless that is very large; return its size."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
+    try:
+        if os.fstat(descriptor).st_size < _HUGE_BYTES:
+            # One call, so that lines of the same moment do not mix.
+            os.write(descriptor, f"{line}\n".encode("utf-8", "replace"))
+        return os.fstat(descriptor).st_size
+    finally:
+        os.close(descriptor)
 
 
 def read_log(folder: Path) -> list[str]:
@@ -82,14 +88,7 @@ def session_log(folder: Path, session: str) -> Path:
 def keep_event(folder: Path, session: str, line: str) -> None:
     """Append an event to the session's log, which only the user can read."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK
-    descriptor = os.open(session_log(folder, session), flags, 0o600)
-    try:
-        if os.fstat(descriptor).st_size < _MOST_SESSION_BYTES:
-            # One call, so that events of the same moment do not mix.
-            os.write(descriptor, f"{line}\n".encode("utf-8", "replace"))
-    finally:
-        os.close(descriptor)
+    _append_line(session_log(folder, session), line)
 
 
 def remove_old_sessions(folder: Path, now: float) -> None:

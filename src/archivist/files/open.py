@@ -15,6 +15,8 @@ from typing import cast
 
 from archivist.errors import InputError
 
+# The resolution of a file's times is 2 s on FAT, the coarsest file system in use.
+FRESH_NS = 2_000_000_000
 BUFFER_BYTES = 256 * 1024
 # No text that is read whole is this long.
 MAX_TEXT_BYTES = 64 * 1024**2

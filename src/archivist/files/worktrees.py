@@ -188,6 +188,13 @@ def repository_of(folder: Path, root: Path) -> Path:
     return top if own is None or is_beyond else _bare_repository(own) or own
 
 
+def lies_in(folder: Path, repository: Path) -> bool:
+    """Say whether a folder lies in a worktree of a repository, which may be a bare one."""
+    place = to_main_worktree(folder)
+    own = _nearest_repository(place)
+    return place.is_relative_to(repository) or (own is not None and _bare_repository(own) == repository)
+
+
 def shared_git_dir(folder: Path) -> Path | None:
     """Return the folder that git keeps for all worktrees of a folder's repository; None outside of one.
 
@@ -211,12 +218,17 @@ def worktrees_of(folder: Path) -> list[Path]:
     if shared is None:
         return []
     found = [real_path(shared.parent)] if shared.name.startswith(".") else []
-    entries = shared / "worktrees"
-    for entry in sorted(entries.iterdir()) if entries.is_dir() else ():
-        linked = (entry / read_small_text(entry / "gitdir").strip()).parent
+    for _, linked in _listed_worktrees(shared):
         if (own := _linked_common_dir(linked)) is not None and real_path(own) == real_path(shared):
             found.append(real_path(linked))
     return found
+
+
+def _listed_worktrees(repository: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield the linked worktrees that git's own folder lists: what it keeps of each, and where that lies."""
+    entries = repository / "worktrees"
+    for entry in sorted(entries.iterdir()) if entries.is_dir() else ():
+        yield entry, (entry / read_small_text(entry / "gitdir").strip()).parent
 
 
 def knew_worktree(repository: Path, folder: Path) -> bool:
@@ -227,10 +239,8 @@ def knew_worktree(repository: Path, folder: Path) -> bool:
     shared = shared_git_dir(repository)
     if shared is None:
         return False
-    entries = shared / "worktrees"
-    for entry in entries.iterdir() if entries.is_dir() else ():
-        if (entry / read_small_text(entry / "gitdir").strip()).parent == folder:
-            return True
+    if any(linked == folder for _, linked in _listed_worktrees(shared)):
+        return True
     branch = f"refs/heads/{folder.name}"
     is_packed = any(
         line.endswith(f" {branch}") for line in read_small_text(shared / "packed-refs").splitlines()
@@ -242,20 +252,15 @@ def latest_worktree(folder: Path) -> Path | None:
     """Return the worktree of a bare repository that git changed last; None of any other folder."""
     if os.path.lexists(folder / ".git") or not is_repository(folder):
         return None
-    entries = folder / "worktrees"
-    linked = {
-        real_path((entry / read_small_text(entry / "gitdir").strip()).parent): entry
-        for entry in (entries.iterdir() if entries.is_dir() else ())
-    }
-    own = [tree for tree in linked if _bare_repository(tree) == real_path(folder)]
-    return max(own, key=lambda tree: (_modified_ns(linked[tree] / "index"), tree), default=None)
-
-
-def _modified_ns(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
+    found: list[tuple[int, Path]] = []
+    for entry, linked in _listed_worktrees(folder):
+        tree = real_path(linked)
+        if _bare_repository(tree) == real_path(folder):
+            try:
+                found.append(((entry / "index").stat().st_mtime_ns, tree))
+            except OSError:
+                found.append((0, tree))
+    return max(found)[1] if found else None
 
 
 def is_repository(folder: Path) -> bool:
@@ -265,11 +270,17 @@ def is_repository(folder: Path) -> bool:
 
 def remote_of(repository: Path) -> str:
     """Return the address that a repository was cloned from: that of `origin`, else of its first remote."""
+    return next(iter(remotes_of(repository)), "")
+
+
+def remotes_of(repository: Path) -> list[str]:
+    """Return the addresses of a repository's remotes, that of `origin` first."""
     addresses: dict[str, str] = {}
     for section, key, value in _read_settings(_trusted_git_dir(repository)):
         if section.startswith('[remote "') and key == "url":
             addresses.setdefault(section[9:-2], value)
-    return addresses.get("origin") or next(iter(addresses.values()), "")
+    own = addresses.pop("origin", "")
+    return [address for address in (own, *addresses.values()) if address]
 
 
 def repository_fingerprint(repository: Path) -> str:

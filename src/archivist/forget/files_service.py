@@ -1,4 +1,4 @@
-"""Erase from the files that a bank wrote: exports, its own files of a share folder, progress.md."""
+"""Erase from files: those that a bank wrote, and what agents saved in a workspace's Markdown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archivist.errors import InputError
+from archivist.errors import ArchivistError, InputError, StateError
 from archivist.files.jsonl import LineProblem, read_lines, write_lines
-from archivist.files.open import open_regular, read_bounded, real_path
-from archivist.files.write import remove_stale_temporaries, replace_file
+from archivist.files.open import list_files, open_regular, read_bounded, real_path
+from archivist.files.write import remove_stale_temporaries, replace_file, replace_if_unchanged
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder, state_folder
 from archivist.records import Lesson
@@ -27,6 +27,7 @@ _RAW_BYTES = "raw bytes"
 _CHUNK = 1 << 22
 _CHANGED = "changed since the bank wrote it: check it yourself"
 _REPLACED = "the bank as it was before a restore or salvage: remove it when you need it no more"
+_LEFT = "yours: the workspace's files are searched, and only what agents saved in them is changed"
 _FOREIGN = "another clone wrote it: erase there too, before the next share"
 # The keys of exported lines that hold ids of records, words of lessons, and signatures.
 _ID_KEYS = ("id", "uid", "lesson_uid", "lesson")
@@ -175,3 +176,54 @@ def _rewrite_progress(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocati
     if found_before or left or is_changed:
         note = "outside of the section of lessons: check it yourself" if left else ""
         yield ErasureLocation(as_text(path), found_before - left, left, _RAW_BYTES, note)
+
+
+def clean_workspace(bank: Bank, query: ErasureQuery) -> Iterator[ErasureLocation]:
+    """Redact the entries and skills that agents saved, and report every other file that holds the text."""
+    # Every finished run imports this module, to prune.
+    from archivist.workspace.skill_files import CLIENT_FOLDERS
+
+    rules = bank.config.workspace
+    names = (rules.learnings, rules.resources, rules.hot, *CLIENT_FOLDERS)
+    paths: dict[Path, None] = {}
+    for folder in dict.fromkeys(bank.root / name for name in names if name):
+        try:
+            paths |= dict.fromkeys(list_files(folder, "**/*.md"))
+        except ArchivistError as error:
+            yield ErasureLocation(as_text(folder), 0, None, str(error))
+    for path in paths:
+        try:
+            found = count_in_file(path, query)
+            if not found:
+                continue
+            before = read_bounded(path)
+            # Nothing is written through a link.
+            text = "" if path.is_symlink() else before.decode("utf-8")
+            after = _redact_agents_words(text, path, query).encode() if text else before
+            if after != before and not replace_if_unchanged(path, before, after):
+                raise StateError("it changed meanwhile: erase again")
+            left = count_in_file(path, query)
+        except (OSError, ValueError, ArchivistError) as error:
+            yield ErasureLocation(as_text(path), 0, None, str(error))
+            continue
+        yield ErasureLocation(as_text(path), found - left, left, _RAW_BYTES, _LEFT if left else "")
+
+
+def _redact_agents_words(text: str, path: Path, query: ErasureQuery) -> str:
+    from archivist.workspace.learnings import lines_of, parse_entries
+    from archivist.workspace.skill_files import FILE_NAME, saving_agent
+
+    if path.name == FILE_NAME:
+        return query.redact_text(text) if saving_agent(text) else text
+    if "\r" in text:
+        # An editor of another system wrote it too; its line ends would be lost.
+        return text
+    lines = lines_of(text)
+    for entry in parse_entries(text, path.name):
+        if entry.said_by:
+            span = slice(entry.line - 1, entry.end_line)
+            lines[span] = query.redact_text("\n".join(lines[span])).split("\n")
+            # Redacting moves no line: the text has no line end unless the erased one has.
+            if len(lines) != len(lines_of(text)):
+                return text
+    return text if lines == lines_of(text) else "\n".join(lines)

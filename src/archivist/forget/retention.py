@@ -57,18 +57,13 @@ def collect_needs(
 ) -> RetentionNeeds:
     """Collect what must stay from the runs and events that each lesson cites."""
     runs: set[str] = set()
-    events: dict[str, set[str]] = {}
+    events: dict[str, frozenset[str]] = {}
     for cited_runs, cited_events in evidence:
         runs.update(cited_runs)
         for event in cited_events:
-            events.setdefault(event.rpartition("#")[0], set()).add(event)
-    return RetentionNeeds(
-        frozenset(runs),
-        {run: frozenset(ids) for run, ids in events.items()},
-        frozenset(waiting),
-        last,
-        frozenset(recent),
-    )
+            run = event.rpartition("#")[0]
+            events[run] = events.get(run, frozenset()) | {event}
+    return RetentionNeeds(frozenset(runs), events, frozenset(waiting), last, frozenset(recent))
 
 
 def latest_end(dates: Iterable[Sequence[str | None]]) -> datetime | None:

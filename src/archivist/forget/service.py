@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from archivist.access.rights import Layer, reads, writes
 from archivist.clock import from_text, to_text
 from archivist.errors import InputError, NotFoundError
-from archivist.forget.files_service import clean_files
+from archivist.forget.files_service import clean_files, clean_workspace
 from archivist.forget.receipt import ErasureLocation, Receipt, receipt_entry, remaining_tags, text_digest
 from archivist.forget.retention import (
     RetentionNeeds,
@@ -54,6 +54,7 @@ from archivist.store.erasure import ErasureQuery, erasure_query, redact_json, re
 from archivist.store.filters import at_most, equals, not_equals, one_of
 from archivist.store.ledger import PAYLOADS
 from archivist.store.results import split_batches
+from archivist.store.sql_eraser import measure_bank, measure_runs
 from archivist.text import shorten_line
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class Erasure(BankService):
                 key, masked = held.enter_context(create_key(bank.path, texts))
                 unfinished = UnfinishedErasure(
                     id=receipt.id, time=now, asked=receipt.asked, digest=digest, notes=receipt.notes,
-                    gone=frozenset(done.gone), removed=done.removed, key=key, masked=masked,
+                    gone=tuple(sorted(done.gone)), removed=dict(done.removed), key=key, masked=masked,
                 )  # fmt: skip
                 # One whose key is gone cannot be finished: the user was told to erase its text again.
                 others = [each for each in load_unfinished(eraser) if each.has_key or not matching]
@@ -217,7 +218,7 @@ class Erasure(BankService):
                 if erasure is None or (erasure.texts is None and erasure.digest):
                     continue
                 texts = erasure.texts or ()
-                done = _ErasureProgress(erasure.removed, gone=set(erasure.gone))
+                done = _ErasureProgress(Counter(erasure.removed), gone=set(erasure.gone))
                 done.traces = _signature_traces(texts[0]) if erasure.digest else None
                 receipt = Receipt(
                     id=erasure.id, time=erasure.time, asked=erasure.asked,
@@ -245,10 +246,7 @@ class Erasure(BankService):
         if receipt.digest or done.gone:
             gone, written = frozenset(done.gone), bank.exchange.written_files()
             cleaned = clean_files(bank, written, query, traces=done.traces, erased_ids=gone)
-            if receipt.digest:
-                from archivist.forget.workspace_files_service import clean_workspace
-
-                cleaned += clean_workspace(bank, query)
+            cleaned += clean_workspace(bank, query) if receipt.digest else ()
             receipt = replace(receipt, places=tuple(cleaned))
         with bank.reading() as reader:
             is_due = bool(reader.setting(_SCRUB_DUE))
@@ -293,7 +291,7 @@ class Erasure(BankService):
         with bank.reading() as reader:
             needs = _load_needs(reader, keep_latest, before)
             artifacts = _find_old_artifacts(bank, reader)
-            sizes = store.run_sizes(event for events in needs.events.values() for event in events)
+            sizes = measure_runs(reader, (event for events in needs.events.values() for event in events))
             families = session_families(_load_children(reader))
             dates = {run: times for run, *times in reader.select_fields(Episode, _DATED)}
             decisions = []
@@ -303,7 +301,7 @@ class Erasure(BankService):
                 ended = latest_end(dates[each] for each in family if each in dates)
                 size = sizes.get(run, (0, 0))
                 decisions.append(decide_retention(run, ended, needs, before, uncited=size, kin=family))
-            total = store.sizes()
+            total = measure_bank(reader)
         deletions = [decision for decision in decisions if isinstance(decision, RunDeletion)]
         result = PruneResult(
             days=days,
@@ -357,7 +355,8 @@ class Erasure(BankService):
     @reads(Layer.BANK)
     def sizes(self) -> Sizes:
         """Return the size of the bank, and of the records of each kind."""
-        return self._bank.store.sizes()
+        with self._bank.reading() as reader:
+            return measure_bank(reader)
 
     @reads(Layer.BANK)
     def check_growth(self) -> list[str]:
@@ -421,7 +420,11 @@ def _erase_text(
     done.removed[_INDEX], done.removed[_VECTORS] = len(places), eraser.vector_count(places)
     eraser.drop_vectors(places)
     payloads = set(eraser.payloads_mentioning(query))
-    found["lesson"] = list(dict.fromkeys((*found["lesson"], *_earlier_lessons(eraser, payloads))))
+    # Tags are words of a text, also of one that an edit has replaced.
+    entries = eraser.ledger(kind="lesson", with_payloads=False) if payloads else ()
+    earlier = (entry.record for entry, _ in entries if entry.seq in payloads)
+    lessons = dict.fromkeys((*found["lesson"], *earlier))
+    found["lesson"] = [name for name in lessons if eraser.get(Lesson, name) is not None]
     done.removed[PAYLOADS] += eraser.erase_payloads(sorted(payloads))
     for run in filter(query.is_in, found["episode"]):
         done.removed["events"] += eraser.remove_events(run, _VERB)
@@ -457,13 +460,6 @@ def _erase_text(
     done.removed.update(eraser.erase_other_mentions(query))
     done.removed += Counter()
     done.vectors_left = eraser.vector_count(places)
-
-
-def _earlier_lessons(eraser: Eraser, payloads: Collection[int]) -> Iterator[str]:
-    """Yield the lessons of these entries: tags are words of a text, also of one that an edit has replaced."""
-    for entry, _ in eraser.ledger(kind="lesson", with_payloads=False) if payloads else ():
-        if entry.seq in payloads and eraser.get(Lesson, entry.record) is not None:
-            yield entry.record
 
 
 def _signature_traces(text: str) -> ErasureQuery | None:

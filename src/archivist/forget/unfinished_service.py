@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -19,11 +18,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archivist.clock import from_text, to_text
 from archivist.cold_start import blake2s
 from archivist.files.write import create_locked, wait_for_lock
 from archivist.paths import home_folder
-from archivist.records.plain import canonical_json
+from archivist.records.plain import canonical_json, from_plain, to_plain
 from archivist.records.words import UNFINISHED_ERASURES
 
 if TYPE_CHECKING:
@@ -44,11 +42,11 @@ class UnfinishedErasure:
     asked: tuple[str, ...] = ()
     digest: str = ""
     notes: tuple[str, ...] = ()
-    gone: frozenset[str] = frozenset()
-    removed: Counter[str] = field(default_factory=Counter)
-    texts: tuple[str, ...] | None = None
+    gone: tuple[str, ...] = ()
+    removed: dict[str, int] = field(default_factory=dict)
     key: str = ""
     masked: str = ""
+    texts: tuple[str, ...] | None = None
 
     @property
     def has_key(self) -> bool:
@@ -119,38 +117,13 @@ def remove_keys(bank_path: Path, load: Callable[[], Sequence[UnfinishedErasure]]
 
 def load_unfinished(reader: Reader) -> list[UnfinishedErasure]:
     """Return the erasures that are not finished, the oldest first."""
-    return [
-        UnfinishedErasure(
-            id=each["id"],
-            time=from_text(each["time"]),
-            asked=tuple(each["asked"]),
-            digest=each["digest"],
-            notes=tuple(each["notes"]),
-            gone=frozenset(each["gone"]),
-            removed=Counter(each["removed"]),
-            key=each["key"],
-            masked=each["masked"],
-        )
-        for each in json.loads(reader.setting(UNFINISHED_ERASURES) or "[]")
-    ]
+    noted = json.loads(reader.setting(UNFINISHED_ERASURES) or "[]")
+    return [from_plain(UnfinishedErasure, each) for each in noted]
 
 
 def store_unfinished(writer: Writer, erasures: Sequence[UnfinishedErasure]) -> None:
     """Store which erasures are not finished; their texts only masked."""
-    values = [
-        {
-            "id": each.id,
-            "time": to_text(each.time),
-            "asked": list(each.asked),
-            "digest": each.digest,
-            "notes": list(each.notes),
-            "gone": sorted(each.gone),
-            "removed": dict(each.removed),
-            "key": each.key,
-            "masked": each.masked,
-        }
-        for each in erasures
-    ]
+    values = [{name: each for name, each in to_plain(e).items() if name != "texts"} for e in erasures]
     writer.set_setting(UNFINISHED_ERASURES, canonical_json(values) if values else "")
 
 

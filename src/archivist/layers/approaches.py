@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from archivist.audit.analytics import ApproachResult, expected_chance, fold_approach
 from archivist.reading.similarity import content_stems
@@ -69,7 +69,8 @@ def choose_approach(
 
     def rank(approach: str) -> tuple[int, str]:
         name = fold_approach(approach)
-        own, elsewhere = here.get(name), _chance(counts.get(name, {}))
+        own, met = here.get(name), counts.get(name, Counter())
+        elsewhere = expected_chance(met["completed"], met["failed"])
         if own is not None and own.completed > own.failed:
             return 0, "it worked before"
         if own is None and approach == advised:
@@ -85,7 +86,3 @@ def choose_approach(
         return "", "tried before" if tried else "first attempt"
     best = min(planned, key=lambda approach: rank(approach)[0])
     return best, rank(best)[1]
-
-
-def _chance(counts: Mapping[str, int]) -> float:
-    return expected_chance(counts.get("completed", 0), counts.get("failed", 0))

@@ -178,17 +178,15 @@ class Artifacts(BankService):
     def _check_file(self, artifact: Artifact) -> ArtifactCheck:
         try:
             with open_artifact(self.root, artifact.path) as descriptor:
-                size = os.fstat(descriptor).st_size
+                size, note = os.fstat(descriptor).st_size, ""
                 if size != artifact.size_bytes:
                     note = f"{size} bytes, {artifact.size_bytes} when it was registered"
-                    return ArtifactCheck(artifact, FileState.CHANGED, note)
-                _, checksum = measure_file(descriptor, self.root / artifact.path)
+                elif measure_file(descriptor, self.root / artifact.path)[1] != artifact.checksum:
+                    note = "other content of the same size"
         except InputError as error:
             state = FileState.MISSING if isinstance(error, NoFileError) else FileState.UNREADABLE
             return ArtifactCheck(artifact, state, error.message)
-        if checksum != artifact.checksum:
-            return ArtifactCheck(artifact, FileState.CHANGED, "other content of the same size")
-        return ArtifactCheck(artifact, FileState.SAME)
+        return ArtifactCheck(artifact, FileState.CHANGED if note else FileState.SAME, note)
 
     def _find(self, reader: Reader, name: str) -> Artifact:
         artifact = reader.get(Artifact, name)

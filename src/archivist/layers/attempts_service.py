@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Required, TypedDict, Unpack
 
 from archivist.access.rights import Layer, Verb, reads, writes
 from archivist.audit.analytics import (
@@ -44,8 +44,7 @@ _STATUS = {
 }
 NEWEST = ("-finished", "-id")
 # A task counts as similar when its score is at least half of the best one in other words, or when its words
-# are alike. A score depends on how rare a word is: one task with
-# the rare word, the asked one itself above all, would else hide all others.
+# are alike.
 _LIKE_ENOUGH = 0.5
 # Per action; several attempts share a task, so there are more hits than tasks.
 _HITS = 40
@@ -63,37 +62,33 @@ class SimilarApproach(NamedTuple):
     tasks: int = 1
 
 
+class AttemptReport(TypedDict, total=False):
+    """Who tried what at a task, and the result; `run` is the captured run that it belongs to."""
+
+    agent: Required[str]
+    action: Required[Action | str]
+    approach: Required[str]
+    outcome: str
+    duration_ms: int | None
+    tokens_in: int | None
+    tokens_out: int | None
+    provider: str
+    run: str
+    time: datetime | None
+    id: str
+
+
 class Attempts(BankService):
     """The attempts at tasks that orchestrators logged."""
 
     @writes(Layer.EPISODES)
-    def log(
-        self,
-        task: str,
-        *,
-        agent: str,
-        action: Action | str,
-        approach: str,
-        outcome: str = "",
-        duration_ms: int | None = None,
-        tokens_in: int | None = None,
-        tokens_out: int | None = None,
-        provider: str = "",
-        run: str = "",
-        time: datetime | None = None,
-        id: str = "",  # noqa: A002 the field's own name
-    ) -> Episode:
+    def log(self, task: str, **report: Unpack[AttemptReport]) -> Episode:
         """Log an attempt at a task: what was tried, and the result.
 
-        Logging the same id again changes nothing; logging it with its end updates the attempt. `run` is the
-        captured run that it belongs to.
+        Logging the same id again changes nothing; logging it with its end updates the attempt.
         """
-        self.require(Layer.EPISODES, Verb.WRITE, owner=agent)
-        return log_attempt(
-            self._bank, task, agent=agent, action=action, approach=approach, outcome=outcome,
-            duration_ms=duration_ms, tokens_in=tokens_in, tokens_out=tokens_out, provider=provider, run=run,
-            time=time, id=id,
-        )  # fmt: skip
+        self.require(Layer.EPISODES, Verb.WRITE, owner=report["agent"])
+        return log_attempt(self._bank, task, **report)
 
     @reads(Layer.EPISODES)
     def query(
@@ -142,7 +137,15 @@ class Attempts(BankService):
                 similarity[episode.task] = max(similarity.get(episode.task, 0.0), scores[episode.id])
             similarity.pop(other_than, None)
             titles = {name: task.title for name, task in reader.records("task", list(similarity)).items()}
-            tasks = _tasks_alike(text, {name: titles.get(name) or name for name in similarity}, similarity)
+            named = {name: titles.get(name) or name for name in similarity}
+            # A score depends on how rare a word is: one task with the rare word, the asked one itself above
+            # all, would else hide all others.
+            stems = content_stems(text)
+            others = [score for name, score in similarity.items() if content_stems(named[name]) != stems]
+            least = _LIKE_ENOUGH * max(others, default=0.0)
+            tasks = [
+                name for name, score in similarity.items() if score >= least or are_alike(named[name], text)
+            ]
             attempts = reader.select(Episode, one_of("task", tasks), one_of("action", tuple(Action)))
             provenances = reader.run_provenances(attempt.id for attempt in attempts)
         found = [
@@ -189,37 +192,15 @@ class Attempts(BankService):
         return analyse_attempts(attempts, group, span, provenances)
 
 
-def _tasks_alike(text: str, titles: Mapping[str, str], similarity: Mapping[str, float]) -> list[str]:
-    """Return the tasks that are similar enough to a text, by their scores and their words."""
-    asked = content_stems(text)
-    others = [score for name, score in similarity.items() if content_stems(titles[name]) != asked]
-    least = _LIKE_ENOUGH * max(others, default=0.0)
-    return [name for name, score in similarity.items() if score >= least or are_alike(titles[name], text)]
-
-
-def log_attempt(
-    bank: Bank,
-    task: str,
-    *,
-    agent: str,
-    action: Action | str,
-    approach: str,
-    outcome: str = "",
-    duration_ms: int | None = None,
-    tokens_in: int | None = None,
-    tokens_out: int | None = None,
-    provider: str = "",
-    run: str = "",
-    time: datetime | None = None,
-    id: str = "",  # noqa: A002 the field's own name
-) -> Episode:
+def log_attempt(bank: Bank, task: str, **report: Unpack[AttemptReport]) -> Episode:
     """Write an attempt whose actor was checked: an orchestrator's, or one at a task of the acting agent."""
     now = bank.now()
-    kind: Action = decoder(Action)(str(action))
-    figures = {"duration_ms": duration_ms, "tokens_in": tokens_in, "tokens_out": tokens_out}
+    kind: Action = decoder(Action)(str(report["action"]))
+    figures = {name: report.get(name) for name in ("duration_ms", "tokens_in", "tokens_out")}
     for name, figure in figures.items():
         if figure is not None and decoder(int)(figure) < 0:
             raise RecordError(f"{name}: {figure} is below 0")
+    time, duration_ms = report.get("time"), report.get("duration_ms")
     moment = _as_utc(time) if time else now
     started = moment if _STATUS[kind] is EpisodeStatus.PARTIAL else None
     if duration_ms is not None:
@@ -227,28 +208,25 @@ def log_attempt(
             started = moment - timedelta(milliseconds=duration_ms)
         except OverflowError:
             raise RecordError(f"duration_ms: {duration_ms} is too long") from None
+    said = {name: report.get(name, "") for name in ("agent", "provider", "approach", "outcome")}
     made = _build_attempt(
         {
-            "id": id.strip() or bank.new_id(now),
-            "parent": run,
+            **said,
+            "id": report.get("id", "").strip() or bank.new_id(now),
+            "parent": report.get("run", ""),
             "task": task,
-            "agent": agent,
-            "provider": provider,
             "kind": EpisodeKind.SUBAGENT_RUN.value,
             "started": started,
             "finished": moment,
             "status": _STATUS[kind].value,
             "action": kind.value,
-            "approach": approach,
-            "outcome": outcome,
         }
     )
-    unsaid = [name for name in ("tokens_in", "tokens_out") if figures[name] is None]
+    tokens_in, tokens_out = report.get("tokens_in"), report.get("tokens_out")
+    unsaid = [name for name, count in (("in", tokens_in), ("out", tokens_out)) if count is None]
     if len(unsaid) < 2:
-        extra: dict[str, object] = {UNREPORTED: [name.removeprefix("tokens_") for name in unsaid]}
-        usage = Usage(
-            input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra if unsaid else {}
-        )
+        extra: dict[str, object] = {UNREPORTED: unsaid} if unsaid else {}
+        usage = Usage(input_tokens=tokens_in or 0, output_tokens=tokens_out or 0, extra=extra)
         made = replace(made, usage=usage)
     with bank.transaction() as writer:
         known = writer.get(Episode, made.id)

@@ -55,18 +55,13 @@ def resolve_claim(
     if current is None:
         return ClaimResult(claim, is_changed=True)
     extra = {**current.extra, **claim.extra}
-    is_below, is_above = (claim.is_of_file, current.is_of_file), (current.is_of_file, claim.is_of_file)
-    loses, wins = is_below == (True, False), is_above == (True, False)
+    loses = claim.is_of_file and not current.is_of_file
+    wins = current.is_of_file and not claim.is_of_file
     if claim.value == current.value:
         # Two sources agree: the surer one is named.
         surer = claim if wins or (claim.confidence > current.confidence and not loses) else current
-        merged = replace(
-            surer,
-            created=current.created,
-            updated=current.updated,
-            tags=tuple(dict.fromkeys((*current.tags, *claim.tags))),
-            extra=extra,
-        )
+        tags = tuple(dict.fromkeys((*current.tags, *claim.tags)))
+        merged = replace(surer, created=current.created, updated=current.updated, tags=tags, extra=extra)
         updated = max(current.updated, claim.updated)
         return ClaimResult(replace(merged, updated=updated), is_changed=merged != current)
     after = replace(claim, created=current.created, tags=claim.tags or current.tags, extra=extra)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,17 +87,8 @@ class Knowledge(BankService):
         own, now = source_of(self._bank.actor), self._bank.now()
         with self._bank.reading() as reader:
             place = _place(reader, project, self._own_project(reader), category, key)
-        claim = _build_claim(
-            now,
-            project=place,
-            category=category,
-            key=key,
-            value=value,
-            source=source or own,
-            confidence=confidence,
-            tags=tuple(tags),
-            origin=origin,
-        )
+        about = {"project": place, "category": category, "key": key, "tags": tuple(tags), "origin": origin}
+        claim = _build_claim(now, **about, value=value, source=source or own, confidence=confidence)
         # A claim in the actor's own name may overrule an earlier decision; one for somebody else may not.
         respects_rulings = claim.source != own
         with self._bank.transaction() as writer:
@@ -169,16 +159,13 @@ class Knowledge(BankService):
         with self._bank.reading() as reader:
             shown = self._shown_projects(reader, project)
         if text.strip():
-            query = Query(
-                text=text, kinds=("fact",), type=category, min_importance=min_confidence, limit=_TEXT_HITS
-            )
-            hits = self._bank.recall(query).hits
+            query = Query(text=text, kinds=("fact",), type=category, min_importance=min_confidence)
+            hits = self._bank.recall(query._replace(limit=_TEXT_HITS)).hits
             with self._bank.reading() as reader:
                 known = reader.records("fact", [hit.id for hit in hits])
-            wanted = {name: value for name, value in asked.items() if value}.items()
             facts = [known[hit.id] for hit in hits if hit.id in known]
             facts = [fact for fact in facts if shown is None or fact.project in shown]
-            return [f for f in facts if all(getattr(f, name) == value for name, value in wanted)][:limit]
+            return [f for f in facts if category in ("", f.category) and key in ("", f.key)][:limit]
         conditions: list[Condition] = [equals(name, value) for name, value in asked.items() if value]
         conditions += [at_least("confidence", min_confidence)] if min_confidence else []
         conditions += [one_of("project", shown)] if shown is not None else []
@@ -200,7 +187,12 @@ class Knowledge(BankService):
             try:
                 known = self._find(reader, name, project).id
             except NotFoundError:
-                known = _find_removed(reader, name, self._own_project(reader), one_line(project)) or name
+                # A fact that was removed, by the name it had.
+                said = (change.after for change in reader.changes(kind="fact") if change.after is not None)
+                facts = {fact.id: fact for fact in (from_plain(Fact, each) for each in said)}
+                had = [each for each in facts.values() if f"{each.category}/{each.key}" == one_line(name)]
+                had = [each for each in had if one_line(project) in ("", each.project)]
+                known = pick_fact(name, had, self._own_project(reader)).id if had else name
             changes = reader.changes(record_id=known, kind="fact")
             if not changes:
                 raise NotFoundError("fact", name)
@@ -230,9 +222,9 @@ class Knowledge(BankService):
         with self._bank.transaction() as writer:
             found = self._find_conflicts(writer, conflict_id, project)
             if len(found) > 1:
-                said = (f"{c.lost_source} says {shorten_value(c.lost)!r} ({c.id})" for c in found)
-                named = "; ".join(islice(said, _CONFLICTS_NAMED))
-                more = f" and {len(found) - _CONFLICTS_NAMED} more" if len(found) > _CONFLICTS_NAMED else ""
+                shown = found[:_CONFLICTS_NAMED]
+                named = "; ".join(f"{c.lost_source} says {shorten_value(c.lost)!r} ({c.id})" for c in shown)
+                more = f" and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
                 hint = f"name one by its id; archivist knowledge conflicts {conflict_id} lists them"
                 raise InputError(f"{conflict_id!r} has {len(found)} open conflicts: {named}{more}", hint=hint)
             current, now = writer.get(Fact, found[0].fact), self._bank.now()
@@ -297,21 +289,14 @@ class Knowledge(BankService):
                 words = FileWords(origin, is_approved)
                 source = words.speaker or source_of(self._bank.actor)
                 for section in text.sections:
-                    place = _place(writer, project, own, section.category, section.key)
-                    ids_by_origin[origin].add(fact_id(place, section.category, section.key))
+                    category, key = section.category, section.key
+                    place = _place(writer, project, own, category, key)
+                    ids_by_origin[origin].add(fact_id(place, category, key))
+                    about = {"project": place, "category": category, "key": key, "source": source}
+                    said = {"value": section.text, "confidence": text.confidence, "tags": text.tags}
                     try:
-                        fact = _build_claim(
-                            now,
-                            project=place,
-                            category=section.category,
-                            key=section.key,
-                            value=section.text,
-                            source=source,
-                            confidence=text.confidence,
-                            tags=text.tags,
-                            origin=origin,
-                        )
-                        if why := words.refusal(section.category, section.key, fact.value, *fact.tags):
+                        fact = _build_claim(now, **about, **said, origin=origin)
+                        if why := words.refusal(category, key, fact.value, *fact.tags):
                             raise RecordError(f"not imported, {why}; {VOUCH_HINT}")
                     except RecordError as error:
                         problems.append(f"{origin}:{section.line}: {error.message}")
@@ -384,16 +369,6 @@ def _remove(writer: Writer, fact: Fact, verb: str, *, by: str, now: datetime) ->
         closed = replace(conflict, status=ConflictStatus.UPHELD, decided=now, decided_by=by, reason=reason)
         writer.put(closed, verb)
     writer.remove(Fact, fact.id, verb)
-
-
-def _find_removed(reader: Reader, name: str, own: str, only: str) -> str:
-    """Return the id of a fact that was removed, by the name it had; empty when no fact had it."""
-    found: dict[str, Fact] = {}
-    for change in reader.changes(kind="fact"):
-        fact = from_plain(Fact, change.after) if change.after is not None else None
-        if fact and f"{fact.category}/{fact.key}" == one_line(name) and only in ("", fact.project):
-            found[fact.id] = fact
-    return pick_fact(name, list(found.values()), own).id if found else ""
 
 
 def _import_claim(writer: Writer, claim: Fact, now: datetime) -> str:

@@ -70,6 +70,17 @@ class _Worker(NamedTuple):
     prompt: str
     log: Path
 
+    def work(self, folder: Path, timeout_s: float | None) -> _ProcessResult:
+        """Run the command, with the names of the task, run and agent in the environment."""
+        names = {
+            "ARCHIVIST_TASK": self.task.id,
+            "ARCHIVIST_RUN": self.run,
+            "ARCHIVIST_APPROACH": self.approach,
+            "ARCHIVIST_LOG": str(self.log),
+            "ARCHIVIST_ACTOR": f"agent:{self.task.owner}",
+        }
+        return _run_command(self.command, self.prompt, names, folder, timeout_s)
+
 
 class _ProcessResult(NamedTuple):
     """How a worker's process ended."""
@@ -96,7 +107,7 @@ def orchestrate(
         while True:
             for task in loop.plan(at_once - len(at_work)):
                 if (worker := loop.execute(task)) is not None:
-                    at_work[pool.submit(_run_worker, worker, bank.root, timeout_s)] = worker
+                    at_work[pool.submit(worker.work, bank.root, timeout_s)] = worker
             if not at_work:
                 break
             ended, _ = wait(at_work, return_when=FIRST_COMPLETED)
@@ -221,8 +232,7 @@ class _Loop:
             "Done before": [self._describe_done(each) for each in filter(None, before)],
             "What holds here": [f"{each.category}/{each.key}: {each.value}" for each in facts],
             "What worked for similar tasks": [
-                f"{each.task}: {each.approach}{f': {each.last.outcome}' if each.last.outcome else ''}"
-                for each in similar
+                ": ".join(filter(None, (each.task, each.approach, each.last.outcome))) for each in similar
             ],
         }
         for title, lines in sections.items():
@@ -236,12 +246,10 @@ class _Loop:
         """Return the result of a task and its files, each with whether it still is what was registered."""
         latest = {each.path: each.id for each in reversed(self._bank.artifacts.query(task=task.id))}
         checks = self._bank.artifacts.verify(list(latest.values())) if latest else []
-        files = [
-            f"{check.artifact.path}, {'unchanged' if check.state is FileState.SAME else check.state.value}"
-            + ("" if check.state is FileState.SAME else " since it was registered")
-            for check in checks
-        ]
-        made = f" ({'; '.join(files)})" if files else ""
+        states = {each: f"{each.value} since it was registered" for each in FileState}
+        states[FileState.SAME] = "unchanged"
+        files = "; ".join(f"{check.artifact.path}, {states[check.state]}" for check in checks)
+        made = f" ({files})" if files else ""
         # Whoever reports to the loop or as an agent is the task's agent; else a person wrote it.
         result = shorten_line(task.result, _RESULT_CHARACTERS // 2)
         with self._bank.reading() as reader:
@@ -298,11 +306,8 @@ class _Loop:
         """Keep what worked after others failed, in the orchestrator's name: only what no agent planned."""
         said = self._bank.tasks.speakers(task.id)
         tried = self._bank.attempts.list_approaches(task.id)
-        others = [
-            each
-            for each in tried
-            if each.approach != task.approach and each.failed and said.get(each.approach) == ""
-        ]
+        planned = (each for each in tried if each.failed and said.get(each.approach) == "")
+        others = [each for each in planned if each.approach != task.approach]
         is_own = said.get(task.title) == "" and said.get(task.approach) == ""
         value = f"For tasks such as \u201c{task.title}\u201d {advise(task.approach)}."
         if not (is_own and others and task.approach in task.approaches) or agent_suspicion(value):
@@ -331,18 +336,6 @@ class _Loop:
     def _note(self, step: str) -> None:
         self._steps.append(step)
         self._bank.announce(TASK_STEP, text=step)
-
-
-def _run_worker(worker: _Worker, folder: Path, timeout_s: float | None) -> _ProcessResult:
-    """Run a worker, with the names of its task, run and agent in the environment."""
-    names = {
-        "ARCHIVIST_TASK": worker.task.id,
-        "ARCHIVIST_RUN": worker.run,
-        "ARCHIVIST_APPROACH": worker.approach,
-        "ARCHIVIST_LOG": str(worker.log),
-        "ARCHIVIST_ACTOR": f"agent:{worker.task.owner}",
-    }
-    return _run_command(worker.command, worker.prompt, names, folder, timeout_s)
 
 
 def _run_command(

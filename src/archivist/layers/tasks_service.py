@@ -234,10 +234,10 @@ class Tasks(BankService):
                 ended = replace(ended, result=said)
             else:
                 decision, why = self._decide_retry(task, retry)
-                ended = replace(ended, retry=decision, reason=f"{said}: {why}" if said else why)
                 is_again = decision is RetryDecision.RETRY
                 state = TaskState.OPEN if is_again else TaskState.FAILED
-                ended = replace(ended, state=state, finished=None if is_again else now)
+                reason, finished = f"{said}: {why}" if said else why, None if is_again else now
+                ended = replace(ended, state=state, retry=decision, reason=reason, finished=finished)
             writer.put(validate_task(ended), action.value)
         bank.announce(TASK_ENDED, task=ended.id, state=ended.state.value, owner=ended.owner)
         return ended

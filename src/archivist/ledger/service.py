@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from archivist.errors import BankDamagedError, NotFoundError, NothingToUndoError
 from archivist.ledger.lookup import find_by_beginning, find_by_name, pick_fact
 from archivist.lessons.quarantine import APPROVAL_HINT, may_release
 from archivist.records import ActorKind, Artifact, Document, Fact, Lesson, Status
-from archivist.records.kinds import kind_of, types_by_kind
+from archivist.records.kinds import BY_NAME, kind_of, types_by_kind
 from archivist.records.plain import from_plain
 from archivist.records.tier_words import CoreSection
 from archivist.service import BankService
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 
 # Entries that are read at a time to find a record's last change.
 _PAGE = 500
-# How people name the records whose ids they do not know.
-_LABELS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "fact": lambda plain: f"{plain['category']}/{plain['key']}",
-    "artifact": lambda plain: str(plain["path"]),
-    "document": lambda plain: str(plain["source"]),
-}
+# The kinds of records that people name by their label.
+_LABELLED = ("fact", "artifact", "document")
 # The words of the records that no search finds.
 _NAMED_OTHERWISE: dict[str, Callable[[Any], str]] = {
     "conflict": lambda record: f"{record.category}/{record.key}: {record.kept} or {record.lost}",
@@ -97,19 +93,21 @@ class Ledger(BankService):
         An actor is `agent:coder:qa`, or its beginning: `agent` means all agents.
         """
         found: list[LedgerEntry] = []
-        before = None
-        while len(found) < limit and (before is None or before > 1):
-            page = self.latest(before=before, limit=_PAGE)
-            with self._bank.reading() as reader:
-                # Entries that the actor may not see count in the numbers, but are not in the page.
-                before = max(1, (reader.last_entry() + 1 if before is None else before) - _PAGE)
-            for entry in page:
-                if since is not None and entry.time < since:
-                    return found[:limit]
-                is_by = not actor or f"{entry.actor}:".startswith(f"{actor}:")
-                if is_by and kind in ("", entry.kind) and verb in ("", entry.verb):
-                    found.append(entry)
-        return found[:limit]
+        for entry in self._newest_first():
+            if len(found) == limit or (since is not None and entry.time < since):
+                break
+            is_by = not actor or f"{entry.actor}:".startswith(f"{actor}:")
+            if is_by and kind in ("", entry.kind) and verb in ("", entry.verb):
+                found.append(entry)
+        return found
+
+    def _newest_first(self) -> Iterator[LedgerEntry]:
+        """Yield the entries that the actor may see, read page by page."""
+        with self._bank.reading() as reader:
+            before = reader.last_entry() + 1
+        while before > 1:
+            yield from self.latest(before=before, limit=_PAGE)
+            before -= _PAGE
 
     @reads(Layer.BANK)
     def record_words(self, entries: Iterable[LedgerEntry]) -> dict[str, str]:
@@ -132,13 +130,8 @@ class Ledger(BankService):
     @reads(Layer.BANK)
     def last_record(self, kind: str, verbs: Collection[str]) -> str:
         """Return the id of the record of a kind that was last changed by one of these verbs; or nothing."""
-        before = None
-        while entries := self.latest(before=before, limit=_PAGE):
-            for entry in entries:
-                if entry.kind == kind and entry.verb in verbs:
-                    return entry.record
-            before = entries[-1].seq
-        return ""
+        found = (entry for entry in self._newest_first() if entry.kind == kind and entry.verb in verbs)
+        return next((entry.record for entry in found), "")
 
     @writes(Layer.BANK)
     def undo(self, name: str, *, entry: int | None = None) -> Any:
@@ -236,11 +229,11 @@ def _last_changed_ids(reader: Reader, name: str) -> list[str]:
     This reads the whole ledger of a kind, so it serves only names that are no record's id.
     """
     last: list[tuple[datetime, str]] = []
-    for kind, label_of in _LABELS.items():
+    for kind in _LABELLED:
         labelled = {
             change.entry.record: change.after
             for change in reader.changes(kind=kind)
-            if change.after is not None and label_of(change.after) == name
+            if change.after is not None and BY_NAME[kind].label_of(change.after) == name
         }
         times: dict[str, datetime] = {}
         for record_id in labelled:

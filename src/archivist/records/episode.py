@@ -5,7 +5,7 @@ from datetime import datetime
 
 from archivist.errors import RecordError
 from archivist.records.record import Record
-from archivist.records.run_words import Action, EpisodeKind, EpisodeStatus
+from archivist.records.run_words import DECIDED, LEFT_FAILING, Action, EpisodeKind, EpisodeStatus
 from archivist.records.words import NOTES, PART
 
 
@@ -93,6 +93,10 @@ def merge_episode(known: Episode, seen: Episode) -> Episode:
     if seen.kind is EpisodeKind.ORCHESTRATOR_RUN:
         # A log does not know that it is a healer's; who started the run may.
         newer.pop("kind")
+    notes = known.extra.get(NOTES)
+    if isinstance(notes, dict) and notes.get(LEFT_FAILING) and not seen.extra.get(DECIDED):
+        # The same log says again that it went well; what has grown it reflection reads again.
+        newer.pop("status", None)
     if known.agent and seen.agent == seen.provider:
         # A log names its harness; who started the run knows which agent did it.
         newer.pop("agent", None)

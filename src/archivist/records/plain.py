@@ -150,10 +150,17 @@ def _require(value: Any, kind: Any, name: str) -> Any:
     return value
 
 
+def _decode_float(value: Any) -> float:
+    try:
+        return float(_require(value, int | float, "a number"))
+    except OverflowError:
+        raise RecordError("a number is too large") from None
+
+
 _SIMPLE: dict[Any, Decoder] = {
     str: _decode_text,
     int: _decode_int,
-    float: lambda value: float(_require(value, int | float, "a number")),
+    float: _decode_float,
     bool: _decode_bool,
     datetime: _decode_time,
 }

@@ -91,6 +91,12 @@ class Effect(StrEnum):
 
 # Where a call or a message keeps the folder that it was made in, when that is not where its run began.
 FOLDER = "cwd"
+# Marks a run whose caller said how it ended.
+DECIDED = "decided"
+# Marks, in a run's notes, that its log calls it a success though a check failed to the end.
+LEFT_FAILING = "left_failing"
+# Where a run keeps the role that it was started in.
+ROLE = "role"
 # The shell that a call was made in, where it stays open for the calls after it.
 OPEN_SHELL = "shell"
 # What a log says of approvals: on if the agent could ask for one, else off.

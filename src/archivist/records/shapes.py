@@ -175,6 +175,8 @@ def to_reflective(lesson: Lesson, tally: Tally, unseen_runs: int) -> dict[str, o
     line["usageCount"] = lesson.prior_uses + tally.used
     line["lastUsedAt"] = _last_used(lesson, tally)
     line = {key: value for key, value in line.items() if value not in ("", None)}
+    # A line without it is of the repository of its `projectRoot`.
+    line |= {"repoId": lesson.repo} if lesson.project else {}
     line["shortId"] = lesson.short_id
     line["frequency"] = lesson.shown_frequency
     line["runsSinceLastSeen"] = unseen_runs

@@ -198,7 +198,11 @@ def find_lost_payloads(reader: "Reader") -> list[int]:
             erased.update(json.loads(payload)["entries"])
         if entry.verb in _ERASING_VERBS:
             gone[about] = entry.seq
-        if entry.kind == SALVAGE or (entry.kind == RECEIPT_KIND and not erased and _counts_payloads(payload)):
+        if entry.kind == RECEIPT_KIND and not erased and payload is not None:
+            places = json.loads(payload).get("places", ())
+            if any(each["removed"] for each in places if each["place"] == PAYLOADS):
+                accounted = entry.seq
+        elif entry.kind == SALVAGE:
             accounted = entry.seq
     return [
         seq
@@ -207,15 +211,8 @@ def find_lost_payloads(reader: "Reader") -> list[int]:
     ]
 
 
-def _counts_payloads(receipt: str | None) -> bool:
-    """Say whether a receipt counts payloads that were erased."""
-    places = json.loads(receipt).get("places", ()) if receipt is not None else ()
-    return any(each["removed"] for each in places if each["place"] == PAYLOADS)
-
-
 def _find_mismatches(reader: "Reader", last: dict[tuple[str, str], tuple[int, str]]) -> Iterator[str]:
     """Name the records that are not as the ledger left them."""
-    removed = payload_hash(canonical_json(None))
     for kind, record_class in types_by_kind().items():
         seen = set()
         for record_id, record in _all_records(reader, record_class):
@@ -228,7 +225,7 @@ def _find_mismatches(reader: "Reader", last: dict[tuple[str, str], tuple[int, st
             if not (is_same or _matches_entry(reader, record, seq)):
                 yield f"{kind} {record.id} is not as entry {seq} left it"
         for (entry_kind, record_id), (seq, digest) in last.items():
-            if entry_kind == kind and record_id not in seen and digest != removed:
+            if entry_kind == kind and record_id not in seen and digest != REMOVED:
                 yield f"{kind} {record_id} of entry {seq} is missing"
     for (entry_kind, run), (seq, digest) in last.items():
         if entry_kind == "event":
@@ -251,14 +248,11 @@ def _all_records(reader: "Reader", record_class: type[Any]) -> Iterator[tuple[st
         try:
             yield from ((record.id, record) for record in reader.select(record_class, one_of("id", ids)))
         except (BankDamagedError, UnicodeDecodeError):
-            yield from ((record_id, _get_or_error(reader, record_class, record_id)) for record_id in ids)
-
-
-def _get_or_error(reader: "Reader", record_class: type[Any], record_id: str) -> Any:
-    try:
-        return reader.get(record_class, record_id)
-    except BankDamagedError as error:
-        return error
+            for record_id in ids:
+                try:
+                    yield record_id, reader.get(record_class, record_id)
+                except BankDamagedError as error:
+                    yield record_id, error
 
 
 def _matches_entry(reader: "Reader", record: Any, seq: int) -> bool:

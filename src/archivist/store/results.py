@@ -62,6 +62,23 @@ def range_conditions(search_filter: SearchFilter) -> dict[str, float]:
     return {test: value for test, value in tests.items() if value is not None}
 
 
+class MatchCounts:
+    """How many documents match a query, as far as they were counted, for the next searches."""
+
+    _MOST = 20_000
+
+    def __init__(self) -> None:
+        self.match_counts: dict[str, tuple[int, int]] = {}
+        self._counted_at = -1
+
+    def drop_stale_counts(self, documents: int) -> None:
+        """Drop the counts when the number of documents has changed by more than 2 %."""
+        is_stale = abs(documents - self._counted_at) > self._counted_at // 50
+        if is_stale or len(self.match_counts) > self._MOST:
+            self.match_counts.clear()
+            self._counted_at = documents
+
+
 class IndexHit(NamedTuple):
     """One result of an index: the document's place in it, and a score; higher is better."""
 

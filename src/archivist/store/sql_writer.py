@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.clock import to_text
@@ -20,17 +20,19 @@ from archivist.store.ledger import (
     seal_entry,
     sum_events,
 )
-from archivist.store.protocol import Writer
 from archivist.store.results import StoredResponse, split_batches
 from archivist.store.rows import mapping_for
 from archivist.store.searchable import SPEAKER_SORTS, SearchDocument, build_search_document
-from archivist.store.sql_reader import BATCH, SqlReader, marks, upsert_sql
+from archivist.store.sql import BATCH, marks, upsert_sql
+from archivist.store.sql_reader import Reader
 
 # A cold process that records a brief need not make the classes of events and verdicts.
 if TYPE_CHECKING:
+    from archivist.bus import Message
     from archivist.records import Actor, Event
     from archivist.store.ledger import LedgerEntry
 
+_LAST_NUMBER = "last_number"
 # A run whose reflection failed this often stays in the queue until somebody reflects on it by name.
 MAX_ATTEMPTS = 3
 _ABORTED = "every reflection on it was aborted"
@@ -65,8 +67,8 @@ class IndexRow(NamedTuple):
         )  # fmt: skip
 
 
-class SqlWriter(SqlReader, Writer):
-    """A transaction in one actor's name at one time; `store.protocol` describes the methods."""
+class Writer(Reader):
+    """A transaction in one actor's name at one time: all that it does is there afterwards, or nothing is."""
 
     # How a queued run is locked while it is leased, where writers of one bank can meet.
     _lease_lock = ""
@@ -77,6 +79,24 @@ class SqlWriter(SqlReader, Writer):
     @abstractmethod
     def execute_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Run one statement for each row of values."""
+
+    @abstractmethod
+    def put_vectors(
+        self, embedder: str, dimensions: int, rows: Iterable[tuple[int, int, tuple[bytes, bytes, bytes]]]
+    ) -> int:
+        """Store packed vectors of documents that have not changed meanwhile; return how many."""
+
+    @abstractmethod
+    def use_embedder(self, embedder: str) -> None:
+        """Search with one embedder's vectors from now on, and delete those of all others."""
+
+    @abstractmethod
+    def merge_index(self) -> bool:
+        """Merge scattered pieces of the text index, a part of the work; say whether any was done."""
+
+    @abstractmethod
+    def store_message(self, message: Message, *, max_messages: int) -> None:
+        """Store a live message behind the ledger's last entry, and keep only the latest messages."""
 
     @abstractmethod
     def _write_documents(self, rows: Sequence[IndexRow]) -> None:
@@ -100,6 +120,7 @@ class SqlWriter(SqlReader, Writer):
         self.execute(upsert_sql(record_class), mapping_for(record_class).to_row(record))
 
     def put(self, record: Any, verb: str) -> bool:
+        """Insert or replace a record and enter it in the ledger; False when it was the same already."""
         record_class: Any = type(record)
         before = self.get(record_class, record.id)
         if before == record:
@@ -114,6 +135,7 @@ class SqlWriter(SqlReader, Writer):
         return True
 
     def put_events(self, run: str, events: Iterable[Event], verb: str) -> int:
+        """Add a run's events under one ledger entry and return how many were new or changed."""
         from archivist.records import Event
 
         how = mapping_for(Event)
@@ -152,6 +174,7 @@ class SqlWriter(SqlReader, Writer):
         self.append_entry(verb, "event", after.run, after._asdict())
 
     def remove(self, record: type[Any], record_id: str, verb: str) -> bool:
+        """Remove a record and enter that in the ledger; False when there was none."""
         before: Any = self.get(record, record_id)
         if before is None:
             return False
@@ -166,6 +189,7 @@ class SqlWriter(SqlReader, Writer):
     def remove_events(
         self, run: str, verb: str, *, only: Iterable[str] = (), excluded: Iterable[str] = ()
     ) -> int:
+        """Remove a run's events, or only some, or all but some, under one ledger entry."""
         from archivist.records import Event
 
         known = self.event_sum(run)
@@ -185,6 +209,7 @@ class SqlWriter(SqlReader, Writer):
         return len(rows)
 
     def append_entry(self, verb: str, kind: str, record: str, after: object) -> None:
+        """Append an entry to the ledger, with what it leaves behind."""
         seq, previous = self._ledger_head()
         payload = canonical_json(after)
         entry = seal_entry(previous, seq + 1, self.now, self.actor, verb, kind, record, payload)
@@ -208,6 +233,7 @@ class SqlWriter(SqlReader, Writer):
             self.execute(sql, (entry.seq, payload))
 
     def set_setting(self, name: str, value: str) -> None:
+        """Set a value that belongs to the bank itself."""
         self.execute(
             "INSERT INTO settings (bank, name, value) VALUES (:bank, ?, ?)"
             " ON CONFLICT (bank, name) DO UPDATE SET value = excluded.value",
@@ -215,6 +241,7 @@ class SqlWriter(SqlReader, Writer):
         )
 
     def queue(self, run: str) -> None:
+        """Queue a run for reflection; a run that is being reflected on is queued again."""
         self.execute(
             "INSERT INTO pending (bank, run, queued) VALUES (:bank, ?, ?)"
             " ON CONFLICT (bank, run) DO UPDATE SET queued = excluded.queued,"
@@ -223,6 +250,7 @@ class SqlWriter(SqlReader, Writer):
         )
 
     def lease(self, holder: str, until: datetime, *, runs: Sequence[str] = (), limit: int = 1) -> list[str]:
+        """Lease queued runs that nobody else holds, oldest first, until the given time."""
         now = to_text(self.now)
         self.execute(
             "UPDATE pending SET holder = '', error = ?"
@@ -245,12 +273,14 @@ class SqlWriter(SqlReader, Writer):
         return leased
 
     def extend_lease(self, run: str, holder: str, until: datetime) -> bool:
+        """Hold a lease until a later time. False when it was lost."""
         sql = (
             "UPDATE pending SET leased_until = ? WHERE bank = :bank AND run = ? AND holder = ? RETURNING run"
         )
         return bool(self.execute(sql, (to_text(until), run, holder)).fetchall())
 
     def end_lease(self, run: str, holder: str, error: str = "") -> bool:
+        """End a lease: the run leaves the queue, or after an error waits again. False when it was lost."""
         change, values = "DELETE FROM pending", [run, holder]
         if error:
             change, values = "UPDATE pending SET holder = '', leased_until = '', error = ?", [error, *values]
@@ -258,10 +288,12 @@ class SqlWriter(SqlReader, Writer):
         return bool(self.execute(sql, values).fetchall())
 
     def expire_leases(self, holders: Iterable[str]) -> None:
+        """End the leases of holders that are gone at once, as if their time were over."""
         sql = "UPDATE pending SET leased_until = '' WHERE bank = :bank AND holder = ?"
         self.execute_many(sql, [(holder,) for holder in holders])
 
     def release_lease(self, run: str, holder: str) -> None:
+        """Give a lease back unused: the run stays queued, and the attempt is not counted."""
         self.execute(
             "UPDATE pending SET holder = '', leased_until = '', attempts = attempts - 1"
             " WHERE bank = :bank AND run = ? AND holder = ?",
@@ -269,10 +301,12 @@ class SqlWriter(SqlReader, Writer):
         )
 
     def dequeue_run(self, run: str, until: datetime) -> None:
+        """Take a run out of the queue unless it was queued after this time."""
         sql = "DELETE FROM pending WHERE bank = :bank AND run = ? AND queued <= ?"
         self.execute(sql, (run, to_text(until)))
 
     def mark_file_captured(self, digest: str, runs: Sequence[str]) -> None:
+        """Record that a file of this content was captured, and which runs were in it."""
         self.execute(
             "INSERT INTO captured_files (bank, digest, runs) VALUES (:bank, ?, ?)"
             " ON CONFLICT (bank, digest) DO UPDATE SET runs = excluded.runs",
@@ -280,6 +314,7 @@ class SqlWriter(SqlReader, Writer):
         )
 
     def store_response(self, request: str, response: StoredResponse) -> None:
+        """Store the response to a request of this name."""
         self.execute(
             "INSERT INTO answers (bank, id, digest, status, body, time) VALUES (:bank, ?, ?, ?, ?, ?)"
             " ON CONFLICT (bank, id) DO UPDATE SET digest = excluded.digest, status = excluded.status,"
@@ -288,6 +323,7 @@ class SqlWriter(SqlReader, Writer):
         )
 
     def drop_responses_before(self, moment: datetime) -> None:
+        """Delete the responses that are older."""
         self.execute("DELETE FROM answers WHERE bank = :bank AND time < ?", (to_text(moment),))
 
     def set_run_provenance(self, run: str) -> None:
@@ -373,6 +409,37 @@ class SqlWriter(SqlReader, Writer):
         speakers = {row.built.speaker for row in rows} - SPEAKER_SORTS.keys()
         sql = "INSERT INTO speakers (bank, name) VALUES (:bank, ?) ON CONFLICT DO NOTHING"
         self.execute_many(sql, [(name,) for name in sorted(speakers)])
+
+    def next_number(self) -> int:
+        """Return the next number for a short id; never the same twice."""
+        number = self.int_setting(_LAST_NUMBER) + 1
+        self.set_setting(_LAST_NUMBER, str(number))
+        return number
+
+    def reserve_number(self, number: int) -> None:
+        """Keep later numbers above this one, which came from outside."""
+        if number > self.int_setting(_LAST_NUMBER):
+            self.set_setting(_LAST_NUMBER, str(number))
+
+    def record_denial(self, verb: str, layer: str) -> None:
+        """Enter in the ledger that the actor was refused to do something to a layer.
+
+        Repeated denials are capped, so that one caller cannot fill the ledger; the last one within a minute
+        says that more may have come.
+        """
+        from archivist.access.rights import DENIAL, DENIALS_WITHIN_S, MAX_DENIALS
+
+        since = self.now - timedelta(seconds=DENIALS_WITHIN_S)
+        recent = 0
+        for entry, _ in self.ledger(record_id=layer, kind=DENIAL, newest_first=True, with_payloads=False):
+            if entry.time <= since or recent == MAX_DENIALS:
+                break
+            recent += entry.actor == self.actor and entry.verb == f"deny {verb}"
+        if recent < MAX_DENIALS:
+            denial: dict[str, object] = {"actor": str(self.actor), "verb": verb, "layer": layer}
+            if recent == MAX_DENIALS - 1:
+                denial["and_more"] = True
+            self.append_entry(f"deny {verb}", DENIAL, layer, denial)
 
 
 _INSERT_SUM = "INSERT INTO event_sums (bank, run, events, digest) VALUES (:bank, ?, ?, ?)"

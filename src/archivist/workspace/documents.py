@@ -98,11 +98,6 @@ def title_from(stem: str) -> str:
     return bare.replace("-", " ").replace("_", " ").strip().capitalize() or stem
 
 
-def _names_of(plan: Plan) -> tuple[str, ...]:
-    whole = plan.path.removesuffix(".md")
-    return plan.id, plan.path, whole, whole.rpartition("/")[2], plan.name
-
-
 def unique_ids(found: Sequence[tuple[str, str]]) -> list[str]:
     """Return the ids of documents, each given with its path: one that two documents have gets its path."""
     places: dict[str, set[str]] = {}
@@ -123,7 +118,11 @@ def find_plan(plans: Sequence[Plan], name: str) -> Plan:
     An id may be given without its date, when only one plan is called so.
     """
     wanted = {name.strip().casefold(), name.strip().casefold().removesuffix(".md")}
-    found = [each for each in plans if wanted & {name.casefold() for name in _names_of(each)}]
+    found = []
+    for each in plans:
+        whole = each.path.removesuffix(".md")
+        names = (each.id, each.path, whole, whole.rpartition("/")[2], each.name)
+        found += [each] if wanted & {known.casefold() for known in names} else []
     found = found or [each for each in plans if _DAY_BEFORE.sub("", each.id).casefold() in wanted]
     if len(found) == 1:
         return found[0]
@@ -215,11 +214,6 @@ _LABEL_WORDS = 8
 _LABEL = lazy_pattern(r"\W*[^\W\d_][\w -]{0,24}\**\s*:\**\s+\S.*|\W*")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])[\"')\]]*\s+(?=[^\W\d_a-z]|[\"'(`\[])|(?<=[\u3002\uff01\uff1f])")
 _ENDS = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
-# As plans are titled in practice: `[260228-Fix-Something] - Title`, `📋 KEY: 2026-01-05 - Title`.
-_PLAN_KEY = lazy_pattern(
-    r"[^\w\[]{0,8}(?:\[[^\]\n]{3,80}\]|[A-Z][\w-]{1,20}:? \d{4}-\d{2}-\d{2})"
-    r"[ ]{0,4}[-\u2013\u2014:][ ]{1,4}(?=\S)"
-)
 _ANCHOR = lazy_pattern(r"(?<!\s)\s*+\{\s*+[#.:][^{}]*\}\s*$")
 _HIDDEN = lazy_pattern(
     r"^[ \t]*(?:(```|~~~).*?(?:^[ \t]*\1.*?$|\Z)|<!--.*?(?:-->.*?$|\Z))", re.DOTALL | re.MULTILINE
@@ -236,12 +230,6 @@ def first_heading(body: str) -> str:
         if line.startswith("#") and line.strip("# \t"):
             return _ANCHOR.sub("", strip_markup(_ANCHOR.sub("", line.lstrip("#").strip().rstrip("#"))))
     return ""
-
-
-def strip_plan_key(heading: str) -> str:
-    """Return a plan's heading without the key and the date before it: `[260228-Fix] - Title`."""
-    found = _PLAN_KEY.match(heading)
-    return heading[found.end() :] if found else heading
 
 
 def abstract_of(body: str) -> str:

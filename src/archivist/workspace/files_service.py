@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
-from archivist.files.open import is_inside, open_regular, real_path, refuse_way_out
+from archivist.files.open import FRESH_NS, is_inside, open_regular, real_path, refuse_way_out
 from archivist.text import ODD_NAME, escape_name, is_odd_name
 from archivist.workspace.documents import Overview, Plan, read_overview, read_plan
 from archivist.workspace.learnings import LearningFile, read_learning_file
@@ -38,8 +38,6 @@ from archivist.workspace.topology import (
     suggest_scopes,
 )
 
-# The resolution of a file's times is 2 s on FAT, the coarsest file system in use.
-FRESH_NS = 2_000_000_000
 MAX_BYTES = 16 * 1024**2
 _MAX_SUGGESTIONS = 10
 _NOT_A_PLAN = "readme.md"

@@ -182,8 +182,12 @@ def _title(source: SourceFile, head: FrontMatter) -> str:
 def _relations(
     source: SourceFile, head: FrontMatter, files: dict[str, _Key], repositories: Repositories
 ) -> Iterator[_Seen]:
-    own = _file_entity(source)
-    yield from _containment_relations(source, own)
+    own, parts = _file_entity(source), source.scope.parts
+    scopes = [_scope_entity(WorkspaceScope(*parts[:depth])) for depth in range(1, len(parts) + 1)]
+    # Each scope contains the one below it, and the last one the file.
+    chain = [*scopes, own] if scopes and own != scopes[-1] and source.kind not in LEARNINGS else scopes
+    for above, below in pairwise(chain):
+        yield above, RelationKind.CONTAINS, below, 1
     yield from _front_matter_relations(source, own, head.values, repositories)
     # The subjects of the lines: the file itself, or the entry of a learning file from its first line on.
     subjects: list[tuple[int, _Key, LearningEntry | None]] = [(0, own, None)]
@@ -191,8 +195,8 @@ def _relations(
         kind = EntityKind.DECISION if source.kind is FileKind.DECISIONS else EntityKind.LESSON
         entries = (entry for entry in parse_entries(source.text, source.name) if entry.title)
         subjects += [(each.line, (kind, f"{source.name}#{each.marked_title}"), each) for each in entries]
-    for first, key, _ in subjects[1:] if source.scope.parts else ():
-        yield _scope_entity(source.scope), RelationKind.CONTAINS, key, first
+    for first, key, _ in subjects[1:] if scopes else ():
+        yield scopes[-1], RelationKind.CONTAINS, key, first
     for number, line, is_code in _lines(source.text, head.body_line):
         _, subject, within = next(each for each in reversed(subjects) if each[0] <= number)
         mark = _MARK.match(line) if source.kind in LEARNINGS else None
@@ -208,20 +212,10 @@ def _relations(
         links, mentions = _link_targets(source, line, files), _line_mentions(line, verb, is_code=is_code)
         for relation, target in (*links, *mentions):
             yield subject, relation, target, number
-        if not is_code:
-            for mentioned in repositories.find_mentioned(line, source.scope):
-                # A document need not mention its own repository.
-                if not mentioned.contains(source.scope):
-                    yield subject, verb, _scope_entity(mentioned), number
-
-
-def _containment_relations(source: SourceFile, own: _Key) -> Iterator[_Seen]:
-    """Yield that each scope contains the one below it, and the last one the file."""
-    scopes = [WorkspaceScope(*source.scope.parts[:depth]) for depth in range(1, len(source.scope.parts) + 1)]
-    for above, below in pairwise(scopes):
-        yield _scope_entity(above), RelationKind.CONTAINS, _scope_entity(below), 1
-    if scopes and own != _scope_entity(source.scope) and source.kind not in LEARNINGS:
-        yield _scope_entity(source.scope), RelationKind.CONTAINS, own, 1
+        for mentioned in () if is_code else repositories.find_mentioned(line, source.scope):
+            # A document need not mention its own repository.
+            if not mentioned.contains(source.scope):
+                yield subject, verb, _scope_entity(mentioned), number
 
 
 def _front_matter_relations(
@@ -331,10 +325,10 @@ class Repositories:
                 self._by_name.setdefault(scope.repository.lower(), []).append(scope)
         # A distinctive name is one that a sentence does not use for anything else.
         is_ordinary = is_common or (lambda _word: True)
-        long_names = (name for name in self._by_name if len(name) >= _MIN_NAME_CHARACTERS)
-        self._distinctive = frozenset(
-            name for name in long_names if not all(map(is_ordinary, _NAME_PART.findall(name)))
-        )
+        parts = {
+            name: _NAME_PART.findall(name) for name in self._by_name if len(name) >= _MIN_NAME_CHARACTERS
+        }
+        self._distinctive = {name for name in parts if not all(map(is_ordinary, parts[name]))}
         self._any = re.compile("|".join(map(re.escape, self._by_name)), re.IGNORECASE)
 
     def find_repository(self, name: str, scope: WorkspaceScope) -> WorkspaceScope | None:
@@ -379,9 +373,8 @@ def subgraph_around(graph: Graph, name: str) -> Graph:
     wanted = name.strip().casefold()
     names = {each.id: (each.id.casefold(), each.name.casefold()) for each in graph.entities}
     exact = {key for key, own in names.items() if wanted in own}
-    return _subgraph(
-        graph, exact or {key for key, own in names.items() if any(wanted in each for each in own)}
-    )
+    alike = {key for key, own in names.items() if any(wanted in each for each in own)}
+    return _subgraph(graph, exact or alike)
 
 
 def filter_kinds(graph: Graph, kinds: Collection[EntityKind]) -> Graph:

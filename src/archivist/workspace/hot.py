@@ -310,10 +310,9 @@ def count_rule_usage(
     return found
 
 
-def matching_lessons(text: str, lessons: Mapping[str, str]) -> list[str]:
-    """Return the keys of the lessons that say the same as a text."""
-    words = _words(text)
-    return [key for key, lesson in lessons.items() if matches(words, _words(lesson), frozenset(), _SAME)]
+def says_same(one: str, other: str) -> bool:
+    """Say whether two texts say the same."""
+    return matches(_words(one), _words(other), frozenset(), _SAME)
 
 
 def propose_demotions(
@@ -366,21 +365,20 @@ def propose_promotions(
     usage: HotUsage,
 ) -> tuple[Promotion, ...]:
     """Return the warm entries that are used everywhere: in most runs, or in every workspace."""
-    said = [_words(item.text) for file in usage.files for item in parse_hot_items(file)]
+    said = [item.text for file in usage.files for item in parse_hot_items(file)]
     found: list[Promotion] = []
     for entry in warm:
-        words = _words(entry.text)
-        if any(matches(words, other, frozenset(), _SAME) for other in said):
+        if any(says_same(entry.text, other) for other in said):
             continue
         use = usage_by_id.get(entry.id, RuleUsage())
         reason = str(use) if use.is_universal else ""
         if not reason and entry.scope and len(workspaces) > 1:
-            same = [other for other in warm if matches(words, _words(other.text), frozenset(), _SAME)]
+            same = [other for other in warm if says_same(entry.text, other.text)]
             if {other.scope.split("/")[0] for other in same} >= set(workspaces):
                 reason = f"written down in all {len(workspaces)} workspaces"
         if reason:
             found.append(Promotion(entry, use, reason))
-            said.append(words)
+            said.append(entry.text)
     return tuple(sorted(found, key=lambda promotion: (-promotion.use.share, promotion.warm.id)))
 
 

@@ -75,10 +75,10 @@ def review(topology: Topology, bank: Bank | None = None) -> Review:
         with bank.reading() as reader:
             runs, lessons, runs_of = _load_usage(reader, bank)
     texts = {lesson.id: f"{lesson.summary} {lesson.rule}" for lesson in lessons}
-    briefed = {
-        item.id: frozenset(run for name in hot.matching_lessons(item.text, texts) for run in runs_of[name])
-        for item in items
-    }
+    briefed: dict[str, set[str]] = {item.id: set() for item in items}
+    for item in items:
+        same = (name for name, text in texts.items() if hot.says_same(item.text, text))
+        briefed[item.id].update(*(runs_of[name] for name in same))
     uses = hot.count_rule_usage({item.id: item.text for item in items}, runs, briefed)
     warm = [*map(_warm_from_lesson, lessons), *_warm_entries(topology)]
     by_name = {lesson.short_id: runs_of[lesson.id] for lesson in lessons}

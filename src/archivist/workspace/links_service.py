@@ -15,16 +15,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from archivist.errors import InputError
 from archivist.files.open import read_if_any, real_path, refuse_way_out
 from archivist.files.write import make_folder, refuse_links, replace_file, replace_if_unchanged
+from archivist.text import replace_surrogates
 from archivist.workspace.front_matter import FENCED
+from archivist.workspace.skill_files import CLIENT_FOLDERS, SKILLS
+
+if TYPE_CHECKING:
+    from archivist.workspace.skills_service import Skill
 
 
 class Client(StrEnum):
@@ -50,12 +57,16 @@ class HotRule:
         return self.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
+# A folder, which is a skill, is linked and never copied.
+Form = Literal["link", "copy", "section", "folder"]
+
+
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
     """One path of a client; `content` is the text of a copy or section."""
 
     path: str
-    form: Literal["link", "copy", "section"]
+    form: Form
     source: str
     content: str
 
@@ -74,6 +85,8 @@ COMMAND_FOLDERS: dict[Client, tuple[str, str]] = {
     Client.CLAUDE_CODE: (".claude/commands", ".md"),
     Client.VSCODE: (".github/prompts", ".prompt.md"),
 }
+# The first folder that each client has for skills.
+_SKILL_FOLDERS = {Client(name): (folder, "") for folder, name in reversed(CLIENT_FOLDERS.items())}
 # A client is in use where one of these is in the root.
 _TRACES: dict[Client, tuple[str, ...]] = {
     Client.CURSOR: (".cursor", ".cursorrules"),
@@ -165,33 +178,54 @@ def _newline_of(data: bytes) -> bytes:
     return _CRLF if 2 * data.count(_CRLF) > data.count(_LF) else _LF
 
 
+class HotSection(NamedTuple):
+    """Our section of a file and the bytes around it; without readers it is for all clients."""
+
+    before: bytes
+    body: bytes
+    after: bytes
+    readers: tuple[str, ...]
+    origin: str
+    newline: bytes
+    is_edited: bool = False
+
+    def is_read_by(self, client: str) -> bool:
+        """Say whether the section is for a client."""
+        return not self.readers or client in self.readers
+
+    @property
+    def whole(self) -> bytes:
+        """Return the bytes of the file."""
+        names = ", ".join(self.readers)
+        head = f"<!-- archivist: hot memory for {names}, {self.origin}; do not edit {_digest(self.body)} -->"
+        lines = head.encode() + self.newline + self.body + b"<!-- archivist: end of hot memory -->"
+        return self.before + self.newline + lines + self.newline + self.after
+
+
+def find_section(data: bytes | None) -> HotSection | None:
+    """Return our section of a file."""
+    mark = _SECTION.search(data or b"")
+    if data is None or mark is None:
+        return None
+    # A carriage return before the section may be the file's own.
+    start = mark.end("lead") - 1 if mark["newline"] == _LF else mark.start()
+    readers = tuple(mark["readers"].decode().split(", ")) if mark["readers"] else ()
+    is_edited = _digest(mark["body"]) != mark["digest"].decode()
+    around = (data[:start], mark["body"], data[mark.end() :])
+    return HotSection(*around, readers, mark["origin"].decode(), mark["newline"], is_edited)
+
+
 def with_section(data: bytes | None, body: str, reader: str) -> bytes:
     """Return a file with the section: in its old place, else at the end; the rest stays as it is.
 
     The mark of the section lists its readers, and this one is added.
     """
-    mark = _SECTION.search(data or b"")
-    before, after, newline = data or b"", b"", _newline_of(data or b"")
     origin = "new file" if data is None else "added"
-    if mark is not None and data is not None:
-        before, after = _split_around(data, mark)
-        newline = _newline_of(before + after) if _LF in before + after else mark["newline"]
-        origin = mark["origin"].decode()
+    old = find_section(data) or HotSection(data or b"", b"", b"", (), origin, _newline_of(data or b""))
+    around = old.before + old.after
+    newline = _newline_of(around) if _LF in around else old.newline
     lines = body.encode().replace(_CRLF, _LF).replace(_LF, newline)
-    names = sorted({reader, *section_readers(data or b"")})
-    return before + _section(lines, names, origin, newline) + after
-
-
-def _section(lines: bytes, names: Sequence[str], origin: str, newline: bytes) -> bytes:
-    head = f"<!-- archivist: hot memory for {', '.join(names)}, {origin}; do not edit {_digest(lines)} -->"
-    end = b"<!-- archivist: end of hot memory -->"
-    return newline + head.encode() + newline + lines + end + newline
-
-
-def _split_around(data: bytes, mark: re.Match[bytes]) -> tuple[bytes, bytes]:
-    """Return the bytes before and after the section; a carriage return before it may be the file's own."""
-    start = mark.end("lead") - len(mark["newline"]) if mark["newline"] == _LF else mark.start()
-    return data[:start], data[mark.end() :]
+    return old._replace(body=lines, readers=tuple(sorted({reader, *old.readers})), newline=newline).whole
 
 
 def blank_section(data: bytes) -> bytes:
@@ -199,40 +233,20 @@ def blank_section(data: bytes) -> bytes:
     return _SECTION.sub(lambda mark: _LF * mark.group().count(_LF), data)
 
 
-def section_readers(data: bytes) -> tuple[str, ...]:
-    """Return the clients that the section of a file names."""
-    mark = _SECTION.search(data)
-    return tuple(mark["readers"].decode().split(", ")) if mark and mark["readers"] else ()
-
-
-def is_read_by(data: bytes, reader: str) -> bool:
-    """Say whether a file contains our section for a client; a section without names is for all."""
-    return bool(_SECTION.search(data)) and reader in (section_readers(data) or (reader,))
-
-
-def is_edited_section(data: bytes) -> bool:
-    """Say whether our section of a file was edited."""
-    mark = _SECTION.search(data)
-    return mark is not None and _digest(mark["body"]) != mark["digest"].decode()
-
-
 def without_section(data: bytes, reader: str = "") -> bytes | None:
     """Return a file as it was before the section was added; None when there was no file then.
 
     The section stays while other clients than the reader use it.
     """
-    mark = _SECTION.search(data)
-    if mark is None:
+    section = find_section(data)
+    if section is None:
         return data
-    before, after = _split_around(data, mark)
-    left = [name for name in section_readers(data) if name != reader]
-    if reader and left:
-        newline = mark["newline"]
-        return before + _section(mark["body"], left, mark["origin"].decode(), newline) + after
+    if reader and (left := tuple(name for name in section.readers if name != reader)):
+        return section._replace(readers=left).whole
     # Text added behind the section must not join the line before it.
-    is_open = bool(before and after) and not before.endswith(_LF)
-    rest = before + (mark["newline"] if is_open else b"") + after
-    return None if not rest and mark["origin"] == b"new file" else rest
+    is_open = bool(section.before and section.after) and not section.before.endswith(_LF)
+    rest = section.before + (section.newline if is_open else b"") + section.after
+    return None if not rest and section.origin == "new file" else rest
 
 
 class LinkStatus(StrEnum):
@@ -261,10 +275,13 @@ _DRIFT = {
     LinkStatus.REMOVED: "its hot file is gone",
 }
 _USERS = "there is a file of yours"
+_USERS_SKILL = "there is a skill of yours"
 _EDITED = "edited since it was made: move your change to {source}, then delete this file"
 _OUTSIDE = "a link that leaves the workspace"
 _EDITED_SECTION = "the section was edited: move your change to the hot files, then delete the section"
 # A note in a client's folder lists the folders and links that `link` made: only those are removed again.
+# A megabyte of headings takes five seconds and 200 MB to be read as Markdown.
+_LARGEST_RULES = 100_000
 _NOTE = ".made-by-archivist"
 _NOTE_TITLE = "Made for links of Archivist, which `archivist workspace unlink` takes away again:"
 _NOTED_LINK = "link: "
@@ -292,9 +309,14 @@ def read_rules(root: Path, folder: str) -> tuple[list[HotRule], list[str]]:
     except OSError as error:
         return [], [f"{folder}: {error.strerror}"]
     for path in paths:
-        name = f"{folder}/{path.name}"
+        name = replace_surrogates(f"{folder}/{path.name}")
+        if not name.endswith(path.name):
+            problems.append(f"{name}: its name is no UTF-8: rename it")
+            continue
         try:
             data = None if (problem := find_way_out(root, path)) else read_if_any(path)
+            if data is not None and len(data) > _LARGEST_RULES:
+                problem = "is larger than 100 kB: rules are some hundred lines"
             if problem:
                 problems.append(f"{name}: {problem}")
             elif data is None:
@@ -331,23 +353,28 @@ def link(
         # The file with the client's section can be a link to another client's file.
         is_shared = list(section_files.values()).count(section_files.get(client, root)) > 1
         targets = link_targets(client, rules, as_copies=as_copies, is_shared=is_shared)
+        results += _Linker(root, folder, client, is_dry_run).place_all(targets)
         place, ending = COMMAND_FOLDERS.get(client, ("", ""))
-        own_commands = [
-            LinkTarget(f"{place}/{each.name}{ending}", "copy" if as_copies else "link", each.path, each.text)
-            for each in commands
-            if place
-        ]
-        for source, asked in ((folder, targets), (COMMANDS, own_commands)):
-            linker = _Linker(root, source, client, is_dry_run)
-            wanted: dict[str, LinkTarget] = {}
-            for target in asked:
-                if target.path in wanted:
-                    reason = f"{wanted[target.path].source} is there too"
-                    results.append(LinkResult(client, target.path, LinkStatus.LEFT, reason))
-                else:
-                    wanted[target.path] = target
-            results += [linker.remove(path) for path in linker.own_paths() if path not in wanted]
-            results += [linker.place(target) for target in wanted.values()]
+        form: Form = "copy" if as_copies else "link"
+        paths = [(f"{place}/{each.name}{ending}", each) for each in commands if place]
+        targets = [LinkTarget(path, form, each.path, each.text) for path, each in paths]
+        results += _Linker(root, COMMANDS, client, is_dry_run).place_all(targets)
+    return results
+
+
+def link_skills(
+    root: Path, skills: Sequence[Skill], clients: Iterable[Client], *, is_dry_run: bool = False
+) -> list[LinkResult]:
+    """Bring the clients' skill folders in line with the skills; a second call changes nothing.
+
+    A skill is a folder, so it is linked as one: what lies beside its SKILL.md comes with it.
+    """
+    results: list[LinkResult] = []
+    for client in clients:
+        place, _ = _SKILL_FOLDERS[client]
+        folders = [(skill.name, skill.path.rpartition("/")[0]) for skill in skills]
+        targets = [LinkTarget(f"{place}/{name}", "folder", source, "") for name, source in folders]
+        results += _Linker(root, SKILLS, client, is_dry_run).place_all(targets)
     return results
 
 
@@ -355,13 +382,13 @@ def unlink(
     root: Path, folder: str, clients: Iterable[Client], *, is_dry_run: bool = False
 ) -> list[LinkResult]:
     """Remove everything of ours from the clients' paths, and restore what was there before."""
-    linkers = [
-        _Linker(root, source, client, is_dry_run) for client in clients for source in (COMMANDS, folder)
-    ]
+    chosen = list(clients)
+    linkers = [_Linker(root, SKILLS, client, is_dry_run) for client in chosen]
+    # The folder of the rules was made first, and holds the note about the folders above both.
+    linkers += [_Linker(root, source, each, is_dry_run) for each in chosen for source in (COMMANDS, folder)]
     results = [linker.remove(path) for linker in linkers for path in linker.own_paths()]
-    if not is_dry_run:
-        for linker in linkers:
-            linker.remove_empty_folders()
+    for linker in () if is_dry_run else linkers:
+        linker.remove_empty_folders()
     return results
 
 
@@ -404,7 +431,7 @@ def is_own_file(root: Path, folder: str, name: str) -> bool:
     """Say whether a client's rule file is a link into the hot folder, or a copy that we made."""
     path = root / name
     if path.is_symlink():
-        return _points_into(path, root / folder)
+        return _points_into(path, root, folder)
     return source_of_copy(read_or_nothing(path)) is not None
 
 
@@ -416,10 +443,12 @@ def read_or_nothing(path: Path) -> bytes:
         return b""
 
 
-def _points_into(path: Path, folder: Path) -> bool:
-    """Say whether a link points into a folder, whether or not its target exists."""
-    target = os.path.normpath(real_path(path.parent) / path.readlink())
-    return Path(target).parent in (real_path(folder), Path(os.path.normpath(folder.absolute())))
+def _points_into(path: Path, root: Path, folder: str) -> bool:
+    """Say whether a link points into a source folder, whether or not its target exists."""
+    above = Path(os.path.normpath(real_path(path.parent) / path.readlink())).parent
+    if folder == SKILLS:
+        return above.name == SKILLS and above.is_relative_to(real_path(root))
+    return above in (real_path(root / folder), Path(os.path.normpath((root / folder).absolute())))
 
 
 class _Note(NamedTuple):
@@ -445,53 +474,13 @@ def _write_note(root: Path, folder: Path, note: _Note) -> None:
     replace_file(root / folder / _NOTE, "".join(f"{line}\n" for line in lines).encode())
 
 
-def make_client_folder(root: Path, folder: Path) -> None:
-    """Make a client's folder, with a note of the folders that were missing."""
-    missing = [each for each in (folder, *folder.parents) if not (root / each).exists()]
-    make_folder(root / folder)
-    if missing:
-        note = _read_note(root, folder)
-        _write_note(root, folder, note._replace(folders=[each.as_posix() for each in missing]))
-
-
-def is_link_of_ours(root: Path, name: str) -> bool:
-    """Say whether a link is on record as made by `link`; a person's own link is not, wherever it points."""
-    place = Path(name)
-    return place.name in _read_note(root, place.parent).links
-
-
-def note_link(root: Path, name: str, *, is_made: bool) -> None:
-    """Put a link on record as made by us, or take it from the record."""
-    place = Path(name)
-    note = _read_note(root, place.parent)
-    links = {*note.links, place.name} if is_made else {*note.links} - {place.name}
-    if links != {*note.links}:
-        _write_note(root, place.parent, note._replace(links=sorted(links)))
-
-
-def remove_client_folder(root: Path, folder: Path) -> None:
-    """Remove an empty folder of a client, and those above it, as far as they were made for it."""
-    note = _read_note(root, folder)
-    if not note.folders:
-        return
-    try:
-        (root / folder / _NOTE).unlink()
-        # Only the client's own folder and its parents can have been made for it.
-        for name in note.folders:
-            if name in {folder.as_posix(), *(parent.as_posix() for parent in folder.parents)} - {"."}:
-                (root / name).rmdir()
-    except OSError:
-        # Somebody else uses the folder now.
-        return
-
-
 class _LeftAloneError(OSError):
     """Something that a person wrote, or may have written, is there."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Linker:
-    """The paths of one client below a root."""
+    """The paths of one client below a root for what lies in one folder: hot files, commands, or skills."""
 
     root: Path
     folder: str
@@ -499,9 +488,10 @@ class _Linker:
     is_dry_run: bool
 
     @property
-    def _home(self) -> tuple[str, str] | None:
+    def _home(self) -> tuple[str, str]:
         """Return the client's folder for files of the source folder, and their ending."""
-        return (COMMAND_FOLDERS if self.folder == COMMANDS else FOLDERS).get(self.client)
+        homes = {COMMANDS: COMMAND_FOLDERS, SKILLS: _SKILL_FOLDERS}.get(self.folder, FOLDERS)
+        return homes.get(self.client, ("", ""))
 
     def _attempt(self, path: str, work: Callable[[], tuple[LinkStatus, str]]) -> LinkResult:
         """Return what some work did at a path; when it cannot be done, the path is left with the reason."""
@@ -513,46 +503,67 @@ class _Linker:
             return LinkResult(self.client, path, LinkStatus.LEFT, error.message)
 
     def own_paths(self) -> list[str]:
-        """Return the client's paths with something of ours: links into the hot folder, copies, sections."""
+        """Return the client's paths with something of ours: our links and copies, and the section."""
         found: list[str] = []
-        if self._home:
-            place, ending = self._home
-            try:
-                names = sorted(path.name for path in (self.root / place).iterdir())
-            except OSError:
-                names = []
+        place, ending = self._home
+        with suppress(OSError):
+            names = sorted(path.name for path in (self.root / place).iterdir()) if place else []
             paths = [f"{place}/{name}" for name in names if name.endswith(ending)]
-            paths = [path for path in paths if is_own_file(self.root, self.folder, path)]
-            found += [path for path in paths if not self._is_users_link(path)]
-        section = SECTIONS.get(self.client) if self.folder != COMMANDS else None
-        if section and is_read_by(read_or_nothing(self.root / section), self.client):
-            found.append(section)
+            owned = [path for path in paths if is_own_file(self.root, self.folder, path)]
+            found += [path for path in owned if not self._is_users_link(path)]
+        section = SECTIONS.get(self.client) if self.folder not in (COMMANDS, SKILLS) else None
+        if section:
+            known = find_section(read_or_nothing(self.root / section))
+            found += [section] if known and known.is_read_by(self.client) else []
         return found
 
     def _is_users_link(self, path: str) -> bool:
-        return (self.root / path).is_symlink() and not is_link_of_ours(self.root, path)
+        """Say whether a link is not on record as ours; a person's own stays, wherever it points."""
+        place = Path(path)
+        is_noted = place.name in _read_note(self.root, place.parent).links
+        return (self.root / path).is_symlink() and not is_noted
 
-    def place(self, target: LinkTarget) -> LinkResult:
-        """Bring one path in line with its target."""
-        put = self._put_section if target.form == "section" else self._put_file
-        return self._attempt(target.path, lambda: put(target))
+    def _note_link(self, path: str, *, is_made: bool) -> None:
+        """Put a link on record as made by us, or take it from the record."""
+        place = Path(path)
+        note = _read_note(self.root, place.parent)
+        links = {*note.links, place.name} if is_made else {*note.links} - {place.name}
+        if links != {*note.links}:
+            _write_note(self.root, place.parent, note._replace(links=sorted(links)))
+
+    def place_all(self, targets: Iterable[LinkTarget]) -> list[LinkResult]:
+        """Bring all paths of the client in line with these targets; of two for one path the first counts."""
+        results: list[LinkResult] = []
+        wanted: dict[str, LinkTarget] = {}
+        for target in targets:
+            if (first := wanted.setdefault(target.path, target)) is not target:
+                reason = f"{first.source} is there too"
+                results.append(LinkResult(self.client, target.path, LinkStatus.LEFT, reason))
+        results += [self.remove(path) for path in self.own_paths() if path not in wanted]
+        for path, target in wanted.items():
+            put = self._put_section if target.form == "section" else self._put_file
+            results.append(self._attempt(path, partial(put, target)))
+        return results
 
     def _put_file(self, target: LinkTarget) -> tuple[LinkStatus, str]:
         path = self.root / target.path
         if not real_path(path.parent).is_relative_to(real_path(self.root)):
             raise _LeftAloneError(_OUTSIDE)
         is_source = real_path(path) == real_path(self.root / target.source)
+        is_skill = target.form == "folder"
         if path.is_symlink():
             is_users = self._is_users_link(target.path)
             # A person's link to the source is the documented layout, also where we would make a copy.
-            if is_source and (is_users or target.form == "link"):
+            if is_source and (is_users or target.form != "copy"):
                 return LinkStatus.UNCHANGED, "link"
-            if is_users or not _points_into(path, self.root / self.folder):
-                raise _LeftAloneError("a link of yours that points elsewhere")
+            if is_users or not _points_into(path, self.root, self.folder):
+                raise _LeftAloneError(_USERS_SKILL if is_skill else "a link of yours that points elsewhere")
             if not self.is_dry_run:
                 path.unlink()
-                note_link(self.root, target.path, is_made=False)
+                self._note_link(target.path, is_made=False)
             return LinkStatus.REFRESHED, self._create(target)
+        if is_skill and path.exists():
+            raise _LeftAloneError(_USERS_SKILL)
         before = read_if_any(path)
         if before is None:
             return LinkStatus.MADE, self._create(target)
@@ -568,22 +579,30 @@ class _Linker:
 
     def _create(self, target: LinkTarget) -> str:
         """Make a link or a copy where there is nothing, and return which of them."""
+        is_copy, is_skill = target.form == "copy", target.form == "folder"
         if self.is_dry_run:
-            return target.form
-        path = self.root / target.path
+            return "copy" if is_copy else "link"
+        path, folder = self.root / target.path, Path(target.path).parent
         refuse_links(path)
-        make_client_folder(self.root, Path(target.path).parent)
-        if target.form == "link":
+        # The folders that are made for the client are noted, so that they can be removed again.
+        missing = [each.as_posix() for each in (folder, *folder.parents) if not (self.root / each).exists()]
+        make_folder(self.root / folder)
+        if missing:
+            _write_note(self.root, folder, _read_note(self.root, folder)._replace(folders=missing))
+        if not is_copy:
             try:
-                note_link(self.root, target.path, is_made=True)
-                path.symlink_to(os.path.relpath(real_path(self.root) / target.source, real_path(path.parent)))
+                self._note_link(target.path, is_made=True)
+                source = os.path.relpath(real_path(self.root) / target.source, real_path(path.parent))
+                path.symlink_to(source, target_is_directory=is_skill)
                 return "link"
             except FileExistsError:
-                note_link(self.root, target.path, is_made=False)
+                self._note_link(target.path, is_made=False)
                 raise _LeftAloneError(_USERS) from None
-            except (OSError, NotImplementedError):
+            except (OSError, NotImplementedError) as error:
+                self._note_link(target.path, is_made=False)
+                if is_skill:
+                    raise _LeftAloneError(getattr(error, "strerror", "") or str(error)) from None
                 # Without links on this system, or without the right to make them, a copy serves as well.
-                note_link(self.root, target.path, is_made=False)
         if not replace_if_unchanged(path, None, marked_copy(target)):
             raise _LeftAloneError(_USERS)
         return "copy"
@@ -591,10 +610,11 @@ class _Linker:
     def _put_section(self, target: LinkTarget) -> tuple[LinkStatus, str]:
         real, form = self._section_file(self.root / target.path)
         before = read_if_any(real)
-        if before is not None and is_edited_section(before):
+        section = find_section(before)
+        if section and section.is_edited:
             raise _LeftAloneError(_EDITED_SECTION)
         done = self._replace(real, before, with_section(before, target.content, self.client))
-        if done is LinkStatus.REFRESHED and not is_read_by(before or b"", self.client):
+        if done is LinkStatus.REFRESHED and not (section and section.is_read_by(self.client)):
             done = LinkStatus.MADE
         return done, form
 
@@ -614,34 +634,41 @@ class _Linker:
 
     def remove(self, name: str) -> LinkResult:
         """Remove one thing of ours from its path."""
-        return self._attempt(name, lambda: (LinkStatus.REMOVED, self._remove(self.root / name)))
+        return self._attempt(name, lambda: (LinkStatus.REMOVED, self._remove(name)))
 
-    def _remove(self, path: Path) -> str:
-        if path.is_symlink() and _points_into(path, self.root / self.folder):
-            form = "link"
-        else:
-            before = read_if_any(path) or b""
-            if _SECTION.search(before):
-                if is_edited_section(before):
-                    raise _LeftAloneError(_EDITED_SECTION)
-                real, form = self._section_file(path)
-                after = without_section(before, self.client)
-                if after is not None:
-                    self._replace(real, before, after)
-                elif not self.is_dry_run:
-                    real.unlink()
-                others = ", ".join(reader for reader in section_readers(before) if reader != self.client)
-                return f"{form}, kept for {others}" if others else form
-            if is_edited_copy(before):
-                raise _LeftAloneError(_EDITED.format(source=source_of_copy(before) or "its source"))
-            form = "copy"
+    def _remove(self, name: str) -> str:
+        path = self.root / name
+        is_link = path.is_symlink() and _points_into(path, self.root, self.folder)
+        before = b"" if is_link else read_if_any(path) or b""
+        if section := find_section(before):
+            if section.is_edited:
+                raise _LeftAloneError(_EDITED_SECTION)
+            real, form = self._section_file(path)
+            after = without_section(before, self.client)
+            if after is not None:
+                self._replace(real, before, after)
+            elif not self.is_dry_run:
+                real.unlink()
+            others = ", ".join(reader for reader in section.readers if reader != self.client)
+            return f"{form}, kept for {others}" if others else form
+        if not is_link and is_edited_copy(before):
+            raise _LeftAloneError(_EDITED.format(source=source_of_copy(before) or "its source"))
         if not self.is_dry_run:
             path.unlink()
-            if form == "link":
-                note_link(self.root, path.relative_to(self.root).as_posix(), is_made=False)
-        return form
+            if is_link:
+                self._note_link(name, is_made=False)
+        return "link" if is_link else "copy"
 
     def remove_empty_folders(self) -> None:
-        """Remove the folders that were made for the client and are empty now."""
-        if self._home is not None and not self.own_paths():
-            remove_client_folder(self.root, Path(self._home[0]))
+        """Remove the client's folder and those above it, as far as they were made for it and are empty."""
+        folder = Path(self._home[0])
+        note = _read_note(self.root, folder)
+        if folder == Path() or not note.folders or self.own_paths():
+            return
+        # Where somebody else uses the folder now, it stays.
+        with suppress(OSError):
+            (self.root / folder / _NOTE).unlink()
+            # Only the client's own folder and its parents can have been made for it.
+            for name in note.folders:
+                if name in {folder.as_posix(), *(parent.as_posix() for parent in folder.parents)} - {"."}:
+                    (self.root / name).rmdir()

@@ -231,6 +231,11 @@ _BOX = re.compile(r"^[^\S\n]*(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s", re.MULTILINE)
 _TOP_HEADING = re.compile(r"#[ \t]+(.*)\n?")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _STATUS_LINE = re.compile(r"^\W*(?:plan )?status(?=\W*?[:=])\W++([A-Za-z][A-Za-z _-]*)", re.IGNORECASE)
+# As plans are titled in practice: `[260228-Fix-Something] - Title`, `📋 KEY: 2026-01-05 - Title`.
+_PLAN_KEY = re.compile(
+    r"\A[^\w\[]{0,8}(?:\[[^\]\n]{3,80}\]|[A-Z][\w-]{1,20}:? \d{4}-\d{2}-\d{2})"
+    r"[ ]{0,4}[-\u2013\u2014:][ ]{1,4}(?=\S)"
+)
 # Words of other vocabularies for each status.
 _STATUSES = {
     word: status
@@ -254,11 +259,8 @@ class FileChange(NamedTuple):
     before: str | None
     after: str | None
     reasons: tuple[str, ...]
-
-    @property
-    def folder(self) -> str:
-        """Return the folder of the file."""
-        return self.path.rpartition("/")[0]
+    # The file that must be written before: it gets what this one loses.
+    needs: str = ""
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
@@ -289,15 +291,14 @@ def migrate_plan(
     text: str, place: WorkspaceFile, creation_date: Callable[[], date | None]
 ) -> FileChange | LintProblem | None:
     """Return a plan with its missing fields; `creation_date` is called only when nothing else has a date."""
-    problem = _blocking_problem(text, place.name)
-    if problem:
+    if problem := _blocking_problem(text, place.name):
         return problem
     renamed = front_matter.lower_fields(text, FIELDS[FileKind.PLAN])
     read = front_matter.read(renamed, place.name)
     values = read.values
     missing = _missing_fields(read, place, documents.title_from(place.stem))
     if "name" in missing:
-        missing["name"] = documents.strip_plan_key(str(missing["name"]))
+        missing["name"] = _PLAN_KEY.sub("", str(missing["name"]))
     given = values.get("status")
     if isinstance(given, list) and len(given) == 1:
         given = given[0]
@@ -325,8 +326,7 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
 
     The first sentences of the abstract become the description; the rest is added below the body as it is.
     """
-    problem = _blocking_problem(text, place.name)
-    if problem:
+    if problem := _blocking_problem(text, place.name):
         return problem
     renamed = front_matter.lower_fields(text, FIELDS[FileKind.OVERVIEW])
     read = front_matter.read(renamed, place.name)
@@ -342,11 +342,7 @@ def migrate_overview(text: str, place: WorkspaceFile, abstract: str = "") -> Fil
     # Where the description says it all, nothing is added below.
     rest = "" if _fold_text(said) == _fold_text(body) else body
     title = " ".join(place.folder.split("/")[-2:]).replace("-", " ").replace("_", " ")
-    missing = {
-        **_missing_fields(read, place, " ".join(title.split()).title()),
-        **fields,
-        **_respelt_fields(values),
-    }
+    missing = _missing_fields(read, place, " ".join(title.split()).title()) | fields | _respelt_fields(values)
     description = documents.field_text(values.get("description"))
     if said and _fold_text(said) not in _fold_text(description):
         joined = f"{description.rstrip('.')}. {said}" if description else said

@@ -90,7 +90,8 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
         change = lint.migrate_overview(text, place, abstract_text or "")
         migration.add(change)
         if abstract and abstract_text is not None and not isinstance(change, LintProblem):
-            migration.add(FileChange(abstract.name, abstract_text, None, ("merged into the overview",)))
+            reasons = ("merged into the overview",)
+            migration.add(FileChange(abstract.name, abstract_text, None, reasons, needs=place.name))
     for abstract in abstracts.values():
         abstract_text = texts[abstract.name]
         path = f"{abstract.name.rpartition('/')[0]}/{topology.rules.overview}"
@@ -103,14 +104,13 @@ def propose_migration(topology: Topology, scope: WorkspaceScope) -> WorkspaceMig
             continue
         after = change.after if change else abstract_text
         migration.add(FileChange(path, None, after, ("made from ABSTRACT.md",)))
-        migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",)))
+        migration.add(FileChange(abstract.name, abstract_text, None, ("became the overview",), needs=path))
     # Read-only files are left out, so that a dry run shows what writing would do. An overview and the
     # abstract that is merged into it stay together.
     closed = {change.path for change in migration.changes if is_read_only(topology.root / change.path)}
-    merging = {change.folder for change in migration.changes if change.after is None}
-    held = merging & {change.folder for change in migration.changes if change.path in closed}
     problems = [LintProblem(path, 0, "not-written", "the file is read-only") for path in sorted(closed)]
-    kept = [change for change in migration.changes if change.path not in closed and change.folder not in held]
+    held = closed | {change.needs for change in migration.changes if change.path in closed}
+    kept = [change for change in migration.changes if held.isdisjoint((change.path, change.needs))]
     return WorkspaceMigration(kept, [*migration.problems, *problems])
 
 
@@ -136,22 +136,8 @@ def propose_archive(topology: Topology, scope: WorkspaceScope) -> WorkspaceMigra
         counted = f"{len(moved)} superseded"
         if after != archived:
             migration.add(FileChange(path, archived, after, (f"{counted} added",)))
-        migration.add(FileChange(place.name, text, kept, (f"{counted} archived",)))
+        migration.add(FileChange(place.name, text, kept, (f"{counted} archived",), needs=path))
     return migration
-
-
-def archive_superseded(
-    topology: Topology, changes: Sequence[FileChange]
-) -> tuple[list[FileChange], list[LintProblem]]:
-    """Write the changes that `propose_archive` returned; a file stays when its archive was not written."""
-    done: list[FileChange] = []
-    left: list[LintProblem] = []
-    for change in changes:
-        is_archived = not any(change.folder == each.file.rpartition(f"/{ARCHIVE}/")[0] for each in left)
-        written, problems = apply_changes(topology, [change] if is_archived else [])
-        done += written
-        left += problems
-    return done, left
 
 
 def apply_changes(
@@ -159,16 +145,16 @@ def apply_changes(
 ) -> tuple[list[FileChange], list[LintProblem]]:
     """Write changes; a file that changed since it was read is left alone and reported.
 
-    An ABSTRACT.md is deleted only after the overview that contains its text is written.
+    One that loses text is changed only after the file that gets it is written.
     """
     done: list[FileChange] = []
     left: list[LintProblem] = []
     failed: set[str] = set()
     for change in changes:
         path = topology.path_inside(change.path)
-        if change.after is None and change.folder in failed:
+        if change.needs in failed:
             reason = "kept, because its overview was not written"
-            left.append(LintProblem(change.path, 0, "not-written", reason))
+            left += [LintProblem(change.path, 0, "not-written", reason)] if change.after is None else []
             continue
         try:
             with explain_os_errors(path):
@@ -185,7 +171,7 @@ def apply_changes(
             done.append(change)
         else:
             left.append(LintProblem(change.path, 0, "not-written", reason, advice))
-            failed.add(change.folder)
+            failed.add(change.path)
     return done, left
 
 

@@ -200,9 +200,7 @@ class Workspace:
 
     def archive(self, changes: Sequence[FileChange]) -> tuple[list[FileChange], list[LintProblem]]:
         """Write proposed changes of the archive; return those that were made, and what was left."""
-        from archivist.workspace import lint_service
-
-        return lint_service.archive_superseded(self.topology, changes)
+        return self.migrate(changes)
 
     def save_memory(
         self,

@@ -124,7 +124,11 @@ class MemorySaver:
         before, text = _read_text(path, name)
         known_tags = sorted({tag for file in files for entry in file.entries for tag in entry.tags})
         tags = item.tags or save.tags_of(f"{item.title}\n{item.text}", known_tags)
-        beside = _reference(near[0], name) if near and self._said_by and not near[0].entry.said_by else ""
+        beside = ""
+        if near and self._said_by and not near[0].entry.said_by:
+            # How an entry refers to one of a person, perhaps in another file.
+            person, place = near[0].entry, "" if near[0].path == name else f" ({near[0].path})"
+            beside = f"{f'[{person.date}] ' if person.date else ''}{person.title}{place}"
         entry = LearningEntry(item.title, item.date or self._today, item.category, tags, item.text, 0, 0)
         entry = entry._replace(said_by=self._said_by, beside=beside)
         text = text if before is not None else learnings.header(kind, home)
@@ -182,13 +186,6 @@ class MemorySaver:
         self._topology.path_inside(path)
         with explain_os_errors(path):
             return replace_if_unchanged(path, before, text.encode("utf-8"))
-
-
-def _reference(learning: Learning, name: str) -> str:
-    """Return how an entry of the file of this name refers to another entry."""
-    day = f"[{learning.entry.date}] " if learning.entry.date else ""
-    place = "" if learning.path == name else f" ({learning.path})"
-    return f"{day}{learning.entry.title}{place}"
 
 
 def _retry(attempt: Callable[[], T | None], name: str) -> T:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,20 +13,17 @@ from archivist.files.open import real_path
 from archivist.recall.answering import filter_answers
 from archivist.recall.query import Query
 from archivist.records import ARCHIVIST
-from archivist.records.plain import canonical_json
 from archivist.service import BankService
 from archivist.text import shorten_line
 from archivist.workspace import learnings
 from archivist.workspace.documents import unique_ids
-from archivist.workspace.files_service import FRESH_NS, Topology
+from archivist.workspace.files_service import Topology
 from archivist.workspace.topology import EVERYWHERE, LEARNINGS, LEVELS, WorkspaceScope
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.records import Document
 
-# The setting with the fingerprint of each root's files when they were last indexed.
-_INDEXED = "workspace_indexed"
 _MAX_HITS = 200
 # The archive holds other texts too, so more is recalled than is wanted; a second attempt asks for far more.
 _SPARE = 5
@@ -109,30 +105,17 @@ class WorkspaceSearch(BankService):
     @reads(Layer.WORKSPACE)
     def index(self) -> tuple[str, ...]:
         """Bring the index in step with the files when any of them changed; return what could not be read."""
-        states = {}
-        for topology in self._roots:
-            places = topology.scan().places
-            newest = max((max(place.mtime_ns, place.ctime_ns) for place in places), default=0)
-            is_fresh = newest + FRESH_NS >= int(self._bank.now().timestamp() * 1e9)
-            # A file that is too fresh may change again without a new time.
-            digest = "" if is_fresh else sha256(repr(places).encode()).hexdigest()
-            states[str(real_path(topology.root))] = digest
-        with self._bank.reading() as reader:
-            noted: dict[str, str] = reader.json_setting(_INDEXED)
-        if all(state and noted.get(root) == state for root, state in states.items()):
-            return ()
         # Which folders are indexed follows from the configuration, so no other actor decides it.
         archivist = self._bank.acting_as(ARCHIVIST)
         watched = {folder.id for folder in archivist.documents.folders()}
         for folder, _, _ in self._folders:
             if folder not in watched and (self._project / folder).is_dir():
                 archivist.documents.watch(self._project / folder)
-        done = archivist.documents.refresh()
+        done = archivist.documents.refresh_if_changed()
+        if done is None:
+            return ()
         for _ in archivist.vectors.embed_waiting():
             continue
-        with archivist.transaction() as writer:
-            noted = writer.json_setting(_INDEXED)
-            writer.set_setting(_INDEXED, canonical_json({**noted, **states}))
         paths = {problem: real_path(self._project / problem.split(":", 1)[0]) for problem in done.problems}
         roots = [real_path(topology.root) for topology in self._roots]
         return tuple(each for each, path in paths.items() if any(map(path.is_relative_to, roots)))
@@ -147,6 +130,12 @@ def _snippet(document: Document, folder: str, top: str, root: str, score: float)
     lines = document.text.splitlines()
     titles = ((at, line.lstrip("# ").strip()) for at, line in enumerate(lines) if line.startswith("#"))
     offsets = (at for at, title in titles if title and title == heading)
+    # The id that the document has in the answers of `retrieve_*`.
+    place, _, name = below.rpartition("/")
+    stem = name.removesuffix(".md")
+    kind = next((kind for kind in LEARNINGS if kind.value == stem), None)
+    entries = learnings.parse_entries(f"### {heading}\n", below) if kind else []
+    named = place if name == "OVERVIEW.md" else stem
     stripped = [line.strip() for line in lines if line.strip(" -\t")]
     prose = [line for line in stripped if not line.startswith(("#", "**Category:**", "**Tags:**"))]
     return Snippet(
@@ -156,17 +145,6 @@ def _snippet(document: Document, folder: str, top: str, root: str, score: float)
         heading=document.heading,
         text=shorten_line(" ".join(prose or stripped or [heading]), _SNIPPET_CHARACTERS),
         score=score,
-        document=_document_id(below, heading),
+        document=learnings.entry_id(kind, entries[0]) if kind and entries else named,
         root=root,
     )
-
-
-def _document_id(path: str, heading: str) -> str:
-    """Return the id that the document of a piece has in the answers of `retrieve_*`."""
-    folder, _, name = path.rpartition("/")
-    stem = name.removesuffix(".md")
-    kind = next((kind for kind in LEARNINGS if kind.value == stem), None)
-    entries = learnings.parse_entries(f"### {heading}\n", path) if kind else []
-    if kind and entries:
-        return learnings.entry_id(kind, entries[0])
-    return folder if name == "OVERVIEW.md" else stem

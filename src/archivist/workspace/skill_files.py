@@ -5,6 +5,8 @@ from __future__ import annotations
 from archivist.workspace import front_matter
 
 FILE_NAME = "SKILL.md"
+# The folder of a scope that holds its skills.
+SKILLS = "_skills"
 # Where clients keep the skills of a project, and of a user below the home folder.
 CLIENT_FOLDERS = {
     ".claude/skills": "claude-code",

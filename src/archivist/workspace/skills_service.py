@@ -20,10 +20,9 @@ from archivist.workspace import front_matter
 from archivist.workspace.documents import field_text
 from archivist.workspace.files_service import Topology, require_scope
 from archivist.workspace.links_service import find_way_out
-from archivist.workspace.skill_files import CLIENT_FOLDERS, FILE_NAME, SAVED_BY, metadata_of
+from archivist.workspace.skill_files import CLIENT_FOLDERS, FILE_NAME, SAVED_BY, SKILLS, metadata_of
 from archivist.workspace.topology import EVERYWHERE, FileKind, WorkspaceScope
 
-FOLDER = "_skills"
 MAX_NAME = 64
 # The fields with a text, and how long it may be.
 _TEXT_FIELDS = {"name": 0, "description": 1024, "license": 0, "compatibility": 500, "allowed-tools": 0}
@@ -33,7 +32,7 @@ MAX_BODY_BYTES = 256 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 # Claude Code runs such commands when it loads a skill, before anybody reads it.
 _RUN_ON_LOAD = re.compile(r"!`|^[ \t]*(?:`{3,}|~{3,})[ \t]*!", re.MULTILINE)
-_PLACE = re.compile(rf"(?:^|/){FOLDER}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
+_PLACE = re.compile(rf"(?:^|/){SKILLS}/(?P<name>[^/]+)/{re.escape(FILE_NAME)}$")
 
 
 class Skill(NamedTuple):
@@ -142,7 +141,7 @@ def list_client_skills(root: Path, home: Path | None = None) -> Iterator[Skill]:
         for folder, client in CLIENT_FOLDERS.items():
             for path in sorted((top / folder).glob(f"*/{FILE_NAME}")):
                 # A link into the workspace is its own skill, which is listed there.
-                if path.parent.is_symlink() and real_path(path.parent).parent.name == FOLDER:
+                if path.parent.is_symlink() and real_path(path.parent).parent.name == SKILLS:
                     continue
                 try:
                     data = b"" if find_way_out(top, path) else read_if_any(path)
@@ -211,7 +210,7 @@ def save_skill(
         composed = front_matter.edit_fields(
             composed, {"metadata": {**metadata_of(composed), SAVED_BY: said_by}}, FILE_NAME
         )
-    path = topology.path_inside(topology.folder(FileKind.DOCUMENT, home) / FOLDER / name / FILE_NAME)
+    path = topology.path_inside(topology.folder(FileKind.DOCUMENT, home) / SKILLS / name / FILE_NAME)
     with explain_os_errors(path):
         before = read_if_any(path)
         if before == composed.encode():

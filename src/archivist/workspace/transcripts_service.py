@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -172,26 +173,23 @@ def find_event_line(event: Event, lines: Iterable[str]) -> int | None:
         except (ValueError, RecursionError):
             # A part of a document that takes several lines.
             value = None
-        if wanted in _join_words(json.dumps(value, ensure_ascii=False) if value else line):
-            if event.time is None or _is_same_time(value, event.time):
+        if wanted not in _join_words(json.dumps(value, ensure_ascii=False) if value else line):
+            continue
+        first = first or number
+        if event.time is None:
+            return number
+        fields = value if isinstance(value, dict) else {}
+        times = (fields[key] for key in ("timestamp", "time", "ts") if isinstance(fields.get(key), str))
+        # A time without a zone, or none at all, is not compared.
+        with suppress(ValueError, TypeError):
+            if abs((datetime.fromisoformat(next(times, "")) - event.time).total_seconds()) <= _SAME_TIME_S:
                 return number
-            first = first or number
     return first
 
 
 def _join_words(text: str) -> str:
     """Return the words of a text, whether or not its line ends are escaped as in JSON."""
     return " ".join(_WORD.findall(_ESCAPED_SPACE.sub(" ", text)))
-
-
-def _is_same_time(value: object, time: datetime) -> bool:
-    if not isinstance(value, dict):
-        return False
-    text = next((value[key] for key in ("timestamp", "time", "ts") if isinstance(value.get(key), str)), "")
-    try:
-        return abs((datetime.fromisoformat(text) - time).total_seconds()) <= _SAME_TIME_S
-    except (ValueError, TypeError):
-        return False
 
 
 # The setting with the state of each transcript when it was captured.

@@ -107,13 +107,11 @@ class _HalfLoader(Loader):
 
 def array_text(items: Iterable[str | int | None]) -> str:
     """Return numbers or texts as the text of an array: the driver would take a list apart item by item."""
-    return f"{{{','.join(map(_array_item, items))}}}"
-
-
-def _array_item(item: str | int | None) -> str:
-    if isinstance(item, str):
-        return f'"{_ARRAY_QUOTED.sub(_BACKSLASHED, item)}"'
-    return "NULL" if item is None else str(item)
+    spelt = []
+    for item in items:
+        text = "NULL" if item is None else str(item)
+        spelt.append(f'"{_ARRAY_QUOTED.sub(_BACKSLASHED, item)}"' if isinstance(item, str) else text)
+    return f"{{{','.join(spelt)}}}"
 
 
 def split_url(url: str) -> tuple[str, str]:

@@ -95,7 +95,7 @@ _RECORD_INDEXES = {
 }  # fmt: skip
 # Table → key, columns, indexes. A column has a type, a question mark where it may be missing, and a default.
 # `banks` has a row for each bank: its lock, its counters, and the statistics of its index.
-_TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+TABLES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "banks": ("", "version int 0, documents int 0, words int 0, last_place int 0, last_message int 0", ()),
     "settings": ("name", "name text, value text", ()),
     "ledger": (
@@ -141,32 +141,28 @@ def migrate(connection: Connection[Any]) -> list[str]:
     # Whoever may not create anything may still find that nothing is to be done.
     if applied_steps(connection) >= STEP_NAMES:
         return []
+    taken = []
     try:
-        return _take_steps(connection)
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+            connection.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
+            applied = applied_steps(connection)
+            for name, statements in _steps():
+                if name in applied or (name == VECTORS and not _make_extension(connection)):
+                    continue
+                # Of all steps only this one changes rows: a new database has none.
+                for statement in statements if name != _MARKED or "documents" in applied else ():
+                    connection.execute(statement.encode())
+                connection.execute("INSERT INTO migrations VALUES ($1)", (name,))
+                taken.append(name)
+        return taken
     except errors.InsufficientPrivilege as error:
         place = describe_url(connection.info.dsn)
         raise BankError(
             f"{place!r} has to be set up or upgraded, and this role may not: {error.diag.message_primary}",
             hint="run archivist store init as the role that owns the database, or its schema archivist",
         ) from error
-
-
-def _take_steps(connection: Connection[Any]) -> list[str]:
-    taken = []
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock($1)", (_MIGRATION_LOCK,))
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        connection.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
-        applied = applied_steps(connection)
-        for name, statements in _steps():
-            if name in applied or (name == VECTORS and not _make_extension(connection)):
-                continue
-            # Of all steps only this one changes rows: a new database has none.
-            for statement in statements if name != _MARKED or "documents" in applied else ():
-                connection.execute(statement.encode())
-            connection.execute("INSERT INTO migrations VALUES ($1)", (name,))
-            taken.append(name)
-    return taken
 
 
 def applied_steps(connection: Connection[Any]) -> set[str]:
@@ -201,7 +197,7 @@ def _make_extension(connection: Connection[Any]) -> bool:
 def _steps() -> Iterator[tuple[str, list[str]]]:
     """Yield the name and the statements of each step, in order."""
     yield "refuse changes of the ledger", [_REFUSE_CHANGE]
-    for table, (key, columns, indexes) in _TABLES.items():
+    for table, (key, columns, indexes) in TABLES.items():
         spelt = ", ".join(_spell_column(*column.split()) for column in columns.split(","))
         name = VECTORS if table == "vectors" else table
         yield name, [*_create_table(table, spelt, key), *_create_indexes(table, indexes)]
@@ -215,15 +211,14 @@ def _steps() -> Iterator[tuple[str, list[str]]]:
             yield f"{how.table}.{name}", [added]
     yield _MARKED, [_MARK_WORDS]
     # For databases that were made before; the tables of a new one have it.
-    yield "search several banks", [_add_policy(table) for table in _SEARCHED_TOGETHER]
-
-
-def _add_policy(table: str) -> str:
-    """Return the block that adds the policy for several banks to a table that is there without it."""
-    known = f"SELECT 1 FROM pg_policies WHERE tablename = '{table}' AND policyname = 'asked_banks'"
-    return (
-        f"DO $$BEGIN IF to_regclass('{SCHEMA}.{table}') IS NOT NULL AND NOT EXISTS ({known}"
-        f" AND schemaname = '{SCHEMA}') THEN {_ASKED_BANKS.format(table=table)}; END IF; END$$"
+    yield (
+        "search several banks",
+        [
+            f"DO $$BEGIN IF to_regclass('{SCHEMA}.{table}') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM"
+            f" pg_policies WHERE tablename = '{table}' AND policyname = 'asked_banks' AND schemaname ="
+            f" '{SCHEMA}') THEN {_ASKED_BANKS.format(table=table)}; END IF; END$$"
+            for table in _SEARCHED_TOGETHER
+        ],
     )
 
 
@@ -270,7 +265,12 @@ def _column(how: TableMapping[Any], name: str) -> str:
     if field is None or NoneType in types:
         return _spell_column(name, kind)
     default = field.default if field.default_factory is MISSING else field.default_factory()
-    return _spell_column(name, kind, *([] if default is MISSING else [_literal(how.encoders[at](default))]))
+    if default is MISSING:
+        return _spell_column(name, kind)
+    value = how.encoders[at](default)
+    if isinstance(value, str):
+        value = "'" + value.replace("'", "''") + "'"
+    return _spell_column(name, kind, str(value))
 
 
 def _spell_column(name: str, kind: str, default: str = "") -> str:
@@ -282,26 +282,17 @@ def _spell_column(name: str, kind: str, default: str = "") -> str:
 def table_names(*, has_vectors: bool) -> set[str]:
     """Return the tables that hold rows of banks."""
     records: list[TableMapping[Any]] = [mapping_for(each) for each in record_types()]
-    names = {*_TABLES, *(how.table for how in records)}
+    names = {*TABLES, *(how.table for how in records)}
     return names if has_vectors else names - {"vectors"}
-
-
-def _literal(value: Any) -> str:
-    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
 
 
 STEP_NAMES = frozenset(name for name, _ in _steps())
 
 
-def _nullable_columns() -> dict[str, frozenset[str]]:
-    mappings: list[TableMapping[Any]] = [mapping_for(each) for each in record_types()]
-    return {
-        how.table: frozenset(
-            name for name, types in zip(how.columns, how.stored_types, strict=True) if NoneType in types
-        )
-        for how in mappings
-    }
-
-
 # The columns that may hold nothing, by table: only these need to say where missing values are sorted.
-NULLABLE = _nullable_columns()
+NULLABLE = {
+    how.table: frozenset(
+        name for name, types in zip(how.columns, how.stored_types, strict=True) if NoneType in types
+    )
+    for how in map(mapping_for, record_types())
+}

@@ -1,4 +1,4 @@
-"""Search a PostgreSQL bank: by words through a GIN index and BM25, by meaning through pgvector.
+"""Read and search a PostgreSQL bank: by words through a GIN index and BM25, by meaning through pgvector.
 
 The plan is ours. Up to `EXACT` vectors are compared one by one; above, the HNSW index is followed until
 enough rows have passed the filter. The planner alone would return wrong answers to filtered searches.
@@ -6,12 +6,15 @@ enough rows have passed the filter. The planner alone would return wrong answers
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from math import log
 from struct import pack
 from typing import Any
 
+from archivist.records.kinds import record_type
+from archivist.records.plain import canonical_json
 from archivist.store.postgres.connection import BankSession, HalfVector, array_text
+from archivist.store.postgres.schema import NULLABLE
 from archivist.store.postgres.words import (
     excluded_query,
     filter_query,
@@ -23,11 +26,14 @@ from archivist.store.postgres.words import (
 from archivist.store.results import (
     IndexedDocument,
     IndexHit,
+    MatchCounts,
     SearchFilter,
     TextQuery,
     range_conditions,
 )
-from archivist.store.sql_reader import SqlReader
+from archivist.store.rows import mapping_for
+from archivist.store.sql import SqlDialect, SqlTable
+from archivist.store.sql_reader import Reader
 
 # Rows of a bank, or of the part that a filter allows, that are compared one by one; measured in
 # tests/store/test_postgres_search.py and bench/scale.py.
@@ -42,7 +48,6 @@ HNSW_SETTINGS = {
 }
 _SAMPLE = 80
 _COUNTED = 20_000
-_COUNTED_WORDS = 20_000
 _DOCUMENT = (
     "SELECT id, kind, record, time, cycle, importance, speaker, thread, position, superseded_by, is_hidden,"
     " length FROM documents WHERE bank = :bank"
@@ -53,24 +58,58 @@ _DOCUMENT = (
 _TIMES = "round(0.607927102 / (1 - ts_rank('{1,1,1,1}', d.words, ?::tsquery)::float8) - 0.5)"
 
 
-class SearchCache:
+# Elements of a list are compared as they are spelt: a text with an escaped NUL cannot be taken out of JSON.
+_DIALECT = SqlDialect(
+    is_same="{} IS NOT DISTINCT FROM ?",
+    contains_text="strpos({}, ?) > 0",
+    contains_item="EXISTS (SELECT 1 FROM json_array_elements({}::json) e WHERE e::text = ?)",
+    item=canonical_json,
+    # One statement for any number of values is prepared once.
+    one_of=lambda name, values: (f"{name} = ANY(?)", [array_text(values)]),
+    usual_order=("id",),
+    nullable=NULLABLE,
+)
+
+
+class SearchCache(MatchCounts):
     """What a process keeps of a bank's index between searches."""
 
-    def __init__(self) -> None:
-        # How many documents match a query, and how far they were counted.
-        self.match_counts: dict[str, tuple[int, int]] = {}
-        self.counted_at = -1
-        self.has_vectors = False
+    has_vectors = False
 
 
-class PostgresSearch(SqlReader):
-    """The searching half of a reader; `store.protocol` describes the methods."""
+class PostgresReader(Reader):
+    """A view of the bank within a transaction."""
+
+    _dialect = _DIALECT
 
     def __init__(self, session: BankSession, cache: SearchCache) -> None:
         self.value_cache: dict[Hashable, tuple[int, Any]] | None = {}
         self._session = session
         self._cache = cache
         self._embedders: dict[str, tuple[int, int] | None] = {}
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        return self._session.execute(sql, values)
+
+    def _stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
+        return self._session.stream(sql, values)
+
+    def _query_each(self, sql: str, keys: Sequence[Any], *values: Any) -> Iterator[Any]:
+        if keys:
+            yield from self.execute(sql.replace("IN ({})", "= ANY(?)"), (array_text(keys), *values))
+
+    def last_entry(self) -> int:
+        return self._session.ledger_head[0]
+
+    def last_message(self) -> int:
+        return int(self.query_value("SELECT last_message FROM banks WHERE bank = :bank"))
+
+    def file_sizes(self) -> None:
+        return None
+
+    def _table(self, record: type[Any] | str) -> SqlTable:
+        how = mapping_for(record_type(record) if isinstance(record, str) else record)
+        return SqlTable(_DIALECT, how.table, how.columns)
 
     def document_count(self) -> int:
         return self._statistics()[0]
@@ -79,13 +118,8 @@ class PostgresSearch(SqlReader):
         """Return the number of documents, and of all their words and scopes."""
         row = self._session.index_sizes
         row = row or self.execute("SELECT documents, words FROM banks WHERE bank = :bank").fetchone()
-        count, cache = int(row[0]), self._cache
-        # Counts of matching documents are dropped when the bank's size has changed by more than 2 %.
-        is_stale = abs(count - cache.counted_at) > cache.counted_at // 50
-        if is_stale or len(cache.match_counts) > _COUNTED_WORDS:
-            cache.match_counts.clear()
-            cache.counted_at = count
-        return count, int(row[1])
+        self._cache.drop_stale_counts(int(row[0]))
+        return int(row[0]), int(row[1])
 
     def count_documents_with(self, words: Sequence[str], *, at_most: int) -> list[int]:
         split = [tuple(split_words(word)) for word in words]
@@ -157,7 +191,14 @@ class PostgresSearch(SqlReader):
             return []
         number, dimensions = known
         is_filtered = bool(search_filter.groups) or search_filter.has_ranges
-        source, values = self._vector_source(search_filter if is_filtered else None)
+        source, values = "vectors v WHERE v.bank = :bank", []
+        if is_filtered:
+            ranges, bounds = _range_conditions(search_filter)
+            source = (
+                "vectors v JOIN documents d ON d.bank = v.bank AND d.id = v.id"
+                f" WHERE v.bank = :bank AND d.bank = :bank AND d.words @@ ?::tsquery{ranges}"
+            )
+            values = [filter_query(self._session.bank, search_filter), *bounds]
         is_exact = True
         if self.document_count() > EXACT:
             sql = f"SELECT count(*) FROM (SELECT 1 FROM {source} AND v.embedder = ? LIMIT ?) found"
@@ -178,16 +219,6 @@ class PostgresSearch(SqlReader):
         if not is_exact:
             self._follow_index(is_on=False)
         return [IndexHit(place, score) for place, score in rows]
-
-    def _vector_source(self, search_filter: SearchFilter | None) -> tuple[str, list[Any]]:
-        """Return the vectors that a filter allows, as the FROM of a statement."""
-        if search_filter is None:
-            return "vectors v WHERE v.bank = :bank", []
-        ranges, bounds = _range_conditions(search_filter)
-        scope = filter_query(self._session.bank, search_filter)
-        joined = "vectors v JOIN documents d ON d.bank = v.bank AND d.id = v.id"
-        source = f"{joined} WHERE v.bank = :bank AND d.bank = :bank AND d.words @@ ?::tsquery{ranges}"
-        return source, [scope, *bounds]
 
     def _follow_index(self, *, is_on: bool) -> None:
         """Make the planner follow the HNSW index, and the index go on until enough rows pass the filter."""

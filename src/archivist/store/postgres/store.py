@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from threading import local
@@ -22,11 +22,10 @@ from archivist.store.postgres.connection import (
     set_local,
     split_url,
 )
-from archivist.store.postgres.reader import PostgresReader
 from archivist.store.postgres.schema import STEP_NAMES, VECTORS, applied_steps, migrate
-from archivist.store.postgres.search import SearchCache
+from archivist.store.postgres.search import PostgresReader, SearchCache
 from archivist.store.postgres.writer import PostgresEraser, PostgresWriter
-from archivist.store.results import Damage, SearchFilter, Sizes, TextQuery
+from archivist.store.results import Damage, SearchFilter, TextQuery
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,21 +72,24 @@ class PostgresStore:
         pool = Pool.share(server)
         try:
             with map_postgres_errors(url, bank, busy_timeout_s):
-                has_vectors = _prepare(pool, busy_timeout_s)
-                store = cls(pool, bank, busy_timeout_s, has_vectors=has_vectors)
-                if create:
-                    store._make_bank()
-                elif not store.is_same_bank:
+                # The tables are brought up to date when they are not.
+                with server_connection(pool, busy_timeout_s) as connection:
+                    applied = applied_steps(connection)
+                    if STEP_NAMES - applied - {VECTORS}:
+                        migrate(connection)
+                        applied = applied_steps(connection)
+                    if create:
+                        with connection.transaction():
+                            set_local(connection, {BANK_SETTING: bank})
+                            sql = "INSERT INTO banks (bank) VALUES ($1) ON CONFLICT DO NOTHING"
+                            connection.execute(sql, (bank,))
+                store = cls(pool, bank, busy_timeout_s, has_vectors=VECTORS in applied)
+                if not create and not store.is_same_bank:
                     raise NoBankError(store.server)
                 return store
         except BaseException:
             pool.close()
             raise
-
-    def _make_bank(self) -> None:
-        with server_connection(self._pool) as connection, connection.transaction():
-            set_local(connection, {BANK_SETTING: self.bank})
-            connection.execute("INSERT INTO banks (bank) VALUES ($1) ON CONFLICT DO NOTHING", (self.bank,))
 
     @property
     def is_read_only(self) -> bool:
@@ -245,20 +247,6 @@ class PostgresStore:
         """Return nothing: the files of a server are not ours to read."""
         return {}
 
-    def sizes(self) -> Sizes:
-        from archivist.store.sql_eraser import measure_texts
-
-        with self.reading() as reader:
-            kinds = measure_texts(reader)
-        # The texts and about as much again for the index and the vectors; tables are shared by many banks.
-        return Sizes(2 * sum(kinds.values()), 0, kinds)
-
-    def run_sizes(self, excluded: Iterable[str]) -> dict[str, tuple[int, int]]:
-        from archivist.store.sql_eraser import measure_runs
-
-        with self.reading() as reader:
-            return measure_runs(reader, excluded)
-
     def reindex(self) -> None:
         from archivist.records import Actor, ActorKind
 
@@ -313,13 +301,3 @@ def vector_remedy(extension: str) -> str:
         "search is by words alone, since the database has no extension vector: install pgvector on the"
         " server, run CREATE EXTENSION vector as its administrator, then archivist store init"
     )
-
-
-def _prepare(pool: Pool, wait_s: float) -> bool:
-    """Bring the tables up to date when they are not; say whether there are vectors."""
-    with server_connection(pool, wait_s) as connection:
-        applied = applied_steps(connection)
-        if STEP_NAMES - applied - {VECTORS}:
-            migrate(connection)
-            applied = applied_steps(connection)
-        return VECTORS in applied

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 from archivist.clock import to_text
 from archivist.records.plain import canonical_json, to_plain
 from archivist.store.postgres.connection import BankSession, HalfVector, array_text
-from archivist.store.postgres.reader import PostgresReader
-from archivist.store.postgres.search import SearchCache
+from archivist.store.postgres.search import PostgresReader, SearchCache
 from archivist.store.postgres.words import vector_of
-from archivist.store.sql_eraser import SqlEraser
-from archivist.store.sql_writer import IndexRow, SqlWriter
+from archivist.store.sql_eraser import Eraser
+from archivist.store.sql_writer import IndexRow, Writer
 
 if TYPE_CHECKING:
     from archivist.bus import Message
@@ -36,8 +35,8 @@ _REPLACE_DOCUMENT = f"{_ADD_DOCUMENT} ON CONFLICT (bank, id) DO UPDATE SET " + "
 _COUNT = "UPDATE banks SET documents = documents + ?, words = words + ?, last_place = ? WHERE bank = :bank"
 
 
-class PostgresWriter(PostgresReader, SqlWriter):
-    """A transaction in one actor's name at one time; `store.protocol` describes the methods."""
+class PostgresWriter(PostgresReader, Writer):
+    """A transaction in one actor's name at one time."""
 
     _lease_lock = " FOR UPDATE SKIP LOCKED"
 
@@ -159,8 +158,8 @@ class PostgresWriter(PostgresReader, SqlWriter):
         self.execute("UPDATE banks SET documents = 0, words = 0, last_place = 0 WHERE bank = :bank")
 
 
-class PostgresEraser(PostgresWriter, SqlEraser):
-    """A transaction that can also delete for good; `store.protocol` describes the methods."""
+class PostgresEraser(PostgresWriter, Eraser):
+    """A transaction that can also delete for good."""
 
     def drop_vectors(self, places: Sequence[int]) -> None:
         self._drop_vectors(places)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -173,68 +173,55 @@ def _find_tree(db: apsw.Connection, line: str) -> int:
     return 0
 
 
-def _check_setting(name: str, value: str) -> None:
-    # The counters are numbers; of the others some are one word, and those that look like JSON are an object.
-    if name.startswith("last_"):
-        int(value or 0)
-    elif name == UNFINISHED_ERASURES:
-        for erasure in _require_type(json.loads(value or "[]"), list):
-            _require_type(erasure, dict)
-    elif value.startswith(("{", "[")):
-        _require_type(json.loads(value), dict)
-
-
-def _check_pending(_run: str, queued: str, leased_until: str) -> None:
-    from_text(queued)
-    if leased_until:
-        from_text(leased_until)
-
-
-def _check_captured_file(_digest: str, runs: str) -> None:
-    for run in _require_type(json.loads(runs), list):
-        _require_type(run, str)
-
-
-def _check_answer(_id: str, time: str) -> None:
-    from_text(time)
-
-
-def _check_message(_id: int, time: str, data: str) -> None:
-    from_text(time)
-    _require_type(json.loads(data), dict)
-
-
-def _require_type(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
-    return value
-
-
-# The tables beside the records: the columns that are read as more than text, the key first, and their check.
-_OTHER_ROWS: dict[str, tuple[tuple[str, ...], Callable[..., None]]] = {
-    "settings": (("name", "value"), _check_setting),
-    "pending": (("run", "queued", "leased_until"), _check_pending),
-    "captured_files": (("digest", "runs"), _check_captured_file),
-    "answers": (("id", "time"), _check_answer),
-    "messages": (("id", "time", "data"), _check_message),
+# The tables beside the records, and the columns that are read as more than text, the key first.
+_OTHER_ROWS = {
+    "settings": ("name", "value"),
+    "pending": ("run", "queued", "leased_until"),
+    "captured_files": ("digest", "runs"),
+    "answers": ("id", "time"),
+    "messages": ("id", "time", "data"),
 }
-
-
-def _check_other_rows(db: apsw.Connection) -> Iterator[Damage]:
-    """Check that the rows beside the records can be read."""
-    for table, (columns, check) in _OTHER_ROWS.items():
-        for values in db.execute(f"SELECT {', '.join(columns)} FROM {table}"):
-            try:
-                check(*values)
-            except DECODING_ERRORS as error:
-                yield Damage(f"{table} {str(values[0])[:80]!r}", str(error))
 
 
 def check_other_row(table: str, values: Mapping[str, Any]) -> None:
     """Raise when a row of a table beside the records cannot be read."""
-    if table in _OTHER_ROWS:
-        columns, check = _OTHER_ROWS[table]
-        check(*(values[column] for column in columns))
+    match table:
+        # Counters are numbers; of the others some are one word, and what looks like JSON is an object.
+        case "settings" if values["name"].startswith("last_"):
+            int(values["value"] or 0)
+        case "settings" if values["name"] == UNFINISHED_ERASURES:
+            _require_items(json.loads(values["value"] or "[]"), dict)
+        case "settings" if values["value"].startswith(("{", "[")):
+            _require_items([json.loads(values["value"])], dict)
+        case "pending":
+            from_text(values["queued"])
+            if values["leased_until"]:
+                from_text(values["leased_until"])
+        case "captured_files":
+            _require_items(json.loads(values["runs"]), str)
+        case "answers":
+            from_text(values["time"])
+        case "messages":
+            from_text(values["time"])
+            _require_items([json.loads(values["data"])], dict)
+
+
+def _require_items(found: Any, kind: type) -> None:
+    if not isinstance(found, list):
+        raise TypeError(f"expected list, not {type(found).__name__}")
+    for item in found:
+        if not isinstance(item, kind):
+            raise TypeError(f"expected {kind.__name__}, not {type(item).__name__}")
+
+
+def _check_other_rows(db: apsw.Connection) -> Iterator[Damage]:
+    """Check that the rows beside the records can be read."""
+    for table, columns in _OTHER_ROWS.items():
+        for values in db.execute(f"SELECT {', '.join(columns)} FROM {table}"):
+            try:
+                check_other_row(table, dict(zip(columns, values, strict=True)))
+            except DECODING_ERRORS as error:
+                yield Damage(f"{table} {str(values[0])[:80]!r}", str(error))
 
 
 def _check_derived(db: apsw.Connection) -> Iterator[Damage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -25,8 +25,8 @@ from archivist.files.write import refuse_links, temporary_folder
 from archivist.records.actor import Actor
 from archivist.records.plain import canonical_json
 from archivist.records.words import WRITTEN_FILES, ActorKind
-from archivist.store.sqlite.pages import HEADER_BYTES, MAGIC, PageReader, guess_page_bytes
-from archivist.store.sqlite.salvage import SalvageAccount, salvage_rows
+from archivist.store.sqlite.pages import HEADER_BYTES, MAGIC, PAGE_BYTES, PageReader
+from archivist.store.sqlite.salvage import Salvage, SalvageAccount
 from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
 from archivist.store.sqlite.store import BUSY_TIMEOUT_S, SqliteStore, connect, map_errors
 from archivist.trust import carry_mark, log_of, renew_note
@@ -96,8 +96,12 @@ def salvage_bank(path: Path, target: Path, now: datetime) -> SalvageAccount:
         raise InputError(f"{str(target)!r} exists already", hint="name a new file with --to")
     with _private_folder(target.parent) as folder:
         account, bank = _salvage_best(path, folder, now)
-        if not account.records and not account.entries and not _is_whole(folder / _IMAGE):
-            raise BankDamagedError(str(path), "nothing in it can be read", hint=_NOTHING)
+        if not account.records and not account.entries:
+            try:
+                # A new bank holds nothing, and is whole.
+                _check_copy(folder / _IMAGE, "")
+            except (BankDamagedError, NotABankError):
+                raise BankDamagedError(str(path), "nothing in it can be read", hint=_NOTHING) from None
         _check_copy(bank, "the damaged file was not changed")
         _move(bank, target)
     return account
@@ -146,15 +150,11 @@ def put_in_place(source: Path, path: Path, word: str, now: datetime) -> Path | N
             raise
     else:
         _move(source, path)
-    claim_bank_file(path)
-    return kept
-
-
-def claim_bank_file(path: Path) -> None:
-    """Make a file that was put in a bank's place this user's own, and trusted if the bank was."""
+    # It is this user's own, and trusted if the bank before it was.
     path.chmod(0o600)
     with closing(SqliteStore.open(path, log_of(path))) as store:
         renew_note(path, store)
+    return kept
 
 
 # Files
@@ -209,35 +209,19 @@ def _check_copy(path: Path, hint: str, *, name: Path | None = None) -> None:
         raise BankDamagedError(str(name or path), problems[0], hint=hint)
 
 
-def _is_whole(path: Path) -> bool:
-    """Say whether a file is a bank without damage, as a new one is, which holds nothing."""
-    try:
-        _check_copy(path, "")
-    except (BankDamagedError, NotABankError):
-        return False
-    return True
-
-
 # Pages
 
 
 def _copy_pages(source: Path, target: Path) -> None:
     """Copy all pages of one state of a file, and of the log beside it, as they are."""
     with (
-        closing(_connect_quietly(source)) as old,
+        closing(connect(source, apsw.SQLITE_OPEN_READWRITE)) as old,
         closing(connect(target, _NEW)) as new,
-        new.backup("main", old, "main") as backup,
     ):
-        backup.step(-1)
-
-
-def _connect_quietly(path: Path) -> apsw.Connection:
-    """Open a file to read all of it and leave it as it is."""
-    db = connect(path, apsw.SQLITE_OPEN_READWRITE)
-    db.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
-    # Closing the last connection would write the log into the file.
-    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    return db
+        # Closing the last connection would write the log into the file, which stays as it is.
+        old.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        with new.backup("main", old, "main") as backup:
+            backup.step(-1)
 
 
 def _overwrite(source: Path, path: Path, kept: Path, part: Path) -> None:
@@ -248,7 +232,6 @@ def _overwrite(source: Path, path: Path, kept: Path, part: Path) -> None:
         closing(connect(path, apsw.SQLITE_OPEN_READWRITE)) as live,
         closing(connect(source, apsw.SQLITE_OPEN_READWRITE)) as new,
     ):
-        live.set_busy_timeout(int(BUSY_TIMEOUT_S * 1000))
         # Only beside a log can the old state be read while the new one is written; an empty file has none.
         live.execute("PRAGMA journal_mode = WAL; SELECT count(*) FROM sqlite_schema").fetchall()
         with live.backup("main", new, "main") as backup:
@@ -289,17 +272,16 @@ def _copy_image(path: Path, folder: Path) -> Path:
             part = path.with_name(path.name + end)
             if part.is_file():
                 shutil.copyfile(part, image.with_name(image.name + end))
-        _apply_log(image)
+        if image.is_file():
+            _apply_log(image)
     return image
 
 
 def _apply_log(image: Path) -> None:
     """Write the log of a copy into it, under a header that SQLite accepts."""
-    if not image.is_file():
-        return
     with image.open("r+b") as file:
         start = bytearray(file.read(HEADER_BYTES).ljust(HEADER_BYTES, b"\x00"))
-        pages = max(1, image.stat().st_size // 4096)
+        pages = max(1, image.stat().st_size // PAGE_BYTES)
         start[:24] = MAGIC + b"\x10\x00\x02\x02\x00\x40\x20\x20"
         # The change counter and the version for which the number of pages is valid.
         start[24:28] = start[92:96] = b"\x00\x00\x00\x01"
@@ -317,29 +299,20 @@ def _salvage_image(image: Path, path: Path, folder: Path, now: datetime) -> tupl
     bank = folder / f"{image.stem}-salvaged.db"
     SqliteStore.open(bank, create=True).close()
     known = {migration.name for migration in MIGRATIONS}
-    with closing(apsw.Connection(str(bank))) as db, _map_file(image) as data:
-        names = [str(name) for (name,) in db.execute("SELECT name FROM sqlite_schema")]
-        with closing(PageReader(data, guess_page_bytes(data, names))) as pages:
-            applied = _applied_migrations(pages)
+    with ExitStack() as stack:
+        db = stack.enter_context(closing(apsw.Connection(str(bank))))
+        data: bytes | mmap = b""
+        if image.is_file() and image.stat().st_size:
+            file = stack.enter_context(image.open("rb"))
+            data = stack.enter_context(mmap(file.fileno(), 0, access=ACCESS_READ))
+        with closing(PageReader(data)) as pages:
+            root = pages.schema_roots().get("migrations")
+            rows = [row for _, found in pages.tree_pages(root) for row in found] if root else []
+            applied = {str(row.values[0]) for row in rows if row.values}
             if known < applied:
                 raise BankTooNewError(str(path), min(applied - known))
             # A payload is read before its entry may be.
             db.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE")
-            account = salvage_rows(db, pages, now, is_current=not applied or applied >= known)
+            account = Salvage(db, pages, now, is_current=not applied or applied >= known).run()
             db.execute("COMMIT")
     return account, bank
-
-
-@contextmanager
-def _map_file(path: Path) -> Iterator[bytes | mmap]:
-    if not path.is_file() or not path.stat().st_size:
-        yield b""
-        return
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        yield data
-
-
-def _applied_migrations(pages: PageReader) -> set[str]:
-    root = pages.schema_roots().get("migrations")
-    rows = [row for _, found in pages.tree_pages(root) for row in found] if root else []
-    return {str(row.values[0]) for row in rows if row.values}

@@ -12,9 +12,8 @@ import apsw
 
 from archivist.records import Actor
 from archivist.store.erasure import count_occurrences
-from archivist.store.results import Sizes
-from archivist.store.sql_eraser import SqlEraser, measure_texts
-from archivist.store.sqlite.search import SqliteReader, VectorCache
+from archivist.store.sql_eraser import Eraser
+from archivist.store.sqlite.search import VectorCache
 from archivist.store.sqlite.writer import SqliteWriter, remove_vectors
 
 _CHUNK_BYTES = 1 << 22
@@ -22,8 +21,8 @@ _CHUNK_BYTES = 1 << 22
 _TOMBSTONES = "SELECT count(*) FROM search_data WHERE id >> 37 >= 65536"
 
 
-class SqliteEraser(SqliteWriter, SqlEraser):
-    """A transaction that can also delete for good; `store.protocol` describes the methods."""
+class SqliteEraser(SqliteWriter, Eraser):
+    """A transaction that can also delete for good."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
         super().__init__(db, cache, actor, now)
@@ -74,10 +73,3 @@ def count_raw_bytes(db: apsw.Connection, path: Path, needles: Sequence[bytes]) -
 
     names = (path.name, f"{path.name}-wal")
     return {name: count_occurrences(read_chunks(file), needles) for file, name in enumerate(names)}
-
-
-def sizes(reader: SqliteReader) -> Sizes:
-    """Return how large a bank is, and how much text the records of each kind hold."""
-    names = ("page_size", "page_count", "freelist_count")
-    page, pages, free = (int(reader.query_value(f"PRAGMA {name}")) for name in names)
-    return Sizes(page * pages, page * free, measure_texts(reader))

@@ -8,7 +8,7 @@ pages that no tree leads to any more.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from mmap import mmap
 from typing import NamedTuple, TypeAlias
 
@@ -16,8 +16,8 @@ Value: TypeAlias = str | int | float | bytes | None
 
 HEADER_BYTES = 100
 MAGIC = b"SQLite format 3\x00"
-# What every bank has: SQLite's default. A header that says otherwise may be damaged.
-DEFAULT_PAGE_BYTES = 4096
+# What every bank has: SQLite's default. A header that says otherwise is damaged.
+PAGE_BYTES = 4096
 _INDEX_INTERIOR, _TABLE_INTERIOR, _INDEX_LEAF, _TABLE_LEAF = 2, 5, 10, 13
 # By the code of a value: nothing, integers, a float, the numbers 0 and 1, and two codes that are not used.
 _NUMBER_BYTES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)
@@ -42,10 +42,9 @@ _NONSENSE = (DamagedPageError, IndexError, struct.error, ValueError)
 class PageReader:
     """The pages of one file. It keeps which pages were read, and which could not be."""
 
-    def __init__(self, data: bytes | mmap, page_bytes: int) -> None:
+    def __init__(self, data: bytes | mmap) -> None:
         self._data = memoryview(data)
-        self.page_bytes = page_bytes
-        self.page_count = -(-len(data) // page_bytes)
+        self.page_count = -(-len(data) // PAGE_BYTES)
         self.seen: set[int] = set()
         self.damaged: set[int] = set()
 
@@ -100,7 +99,7 @@ class PageReader:
     def _page(self, number: int) -> memoryview:
         if not 0 < number <= self.page_count:
             raise DamagedPageError(f"there is no page {number}")
-        return self._data[(number - 1) * self.page_bytes : number * self.page_bytes]
+        return self._data[(number - 1) * PAGE_BYTES : number * PAGE_BYTES]
 
     def _read_page(self, number: int) -> tuple[list[StoredRow], list[int]]:
         """Return the rows of a page, and the pages below it."""
@@ -135,7 +134,7 @@ class PageReader:
         if has_rowid:
             rowid, at = _read_varint(page, at)
             rowid -= (rowid >> 63) << 64
-        usable = self.page_bytes
+        usable = PAGE_BYTES
         largest = usable - 35 if has_rowid else (usable - 12) * 64 // 255 - 23
         if size <= largest:
             if at + size > len(page):
@@ -163,23 +162,10 @@ class PageReader:
         while 0 < trunk <= self.page_count and trunk not in free:
             free.add(trunk)
             page = self._page(trunk)
-            count = min(int.from_bytes(page[4:8]), self.page_bytes // 4 - 2)
+            count = min(int.from_bytes(page[4:8]), PAGE_BYTES // 4 - 2)
             free.update(struct.unpack_from(f">{count}I", page, 8))
             trunk = int.from_bytes(page[:4])
         return free
-
-
-def guess_page_bytes(data: bytes | mmap, names: Sequence[str]) -> int:
-    """Return the page size under which the schema names most of these tables."""
-    claimed = int.from_bytes(data[16:18])
-    claimed = 65536 if claimed == 1 else claimed
-    if claimed == DEFAULT_PAGE_BYTES or claimed < 512 or claimed & (claimed - 1):
-        return DEFAULT_PAGE_BYTES
-
-    def count_tables(page_bytes: int) -> int:
-        return len(PageReader(data, page_bytes).schema_roots().keys() & set(names))
-
-    return max((DEFAULT_PAGE_BYTES, claimed), key=count_tables)
 
 
 def _read_varint(data: memoryview, at: int) -> tuple[int, int]:

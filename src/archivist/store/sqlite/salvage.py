@@ -100,15 +100,10 @@ class _Table(NamedTuple):
         return tuple(fitted)
 
 
-def salvage_rows(
-    db: apsw.Connection, pages: PageReader, now: datetime, *, is_current: bool
-) -> SalvageAccount:
+class Salvage:
     """Fill an empty bank with what can be read of the pages of a damaged one."""
-    return _Salvage(db, pages, now, is_current).run()
 
-
-class _Salvage:
-    def __init__(self, db: apsw.Connection, pages: PageReader, now: datetime, is_current: bool) -> None:
+    def __init__(self, db: apsw.Connection, pages: PageReader, now: datetime, *, is_current: bool) -> None:
         self._db = db
         self._is_current = is_current
         self._pages = pages
@@ -125,6 +120,7 @@ class _Salvage:
         self._resealed_from: int | None = None
 
     def run(self) -> SalvageAccount:
+        """Fill the bank, and say with what."""
         triggers = [sql for kind, _, sql in reference_schema().values() if kind == "trigger"]
         # The ledger of a new bank refuses changes; this one is not finished.
         self._db.execute("DROP TRIGGER ledger_keeps; DROP TRIGGER ledger_stays")
@@ -138,8 +134,10 @@ class _Salvage:
         for kind, record_class in types_by_kind().items():
             self._repair_records(kind, record_class)
         self._enter_event_sums()
-        self._name_lost_rows()
-        self._writer.reserve_number(self._query_int("SELECT max(number) FROM lessons"))
+        # Of the tables beside the records; what records lost, the ledger tells.
+        known = {*_RECORDS, "ledger", "ledger_payloads"}
+        self._lost += [f"some or all rows of {name}" for name in sorted(self._incomplete - known)]
+        self._writer.reserve_number(self._writer.query_value("SELECT max(number) FROM lessons") or 0)
         for trigger in triggers:
             self._db.execute(trigger)
         rebuild_derived(self._db)
@@ -157,10 +155,6 @@ class _Salvage:
         if not account.is_complete:
             self._writer.append_entry(SALVAGE, SALVAGE, "", to_plain(account._asdict()))
         return account
-
-    def _query_int(self, sql: str, *values: Value) -> int:
-        row: Any = self._db.execute(sql, values).fetchone()
-        return int(row[0] or 0)
 
     # Rows
 
@@ -183,11 +177,6 @@ class _Salvage:
                 self._pages.damaged.add(number)
         if len(self._pages.damaged) > before:
             self._incomplete.add(table.name)
-
-    def _name_lost_rows(self) -> None:
-        """Name the tables beside the records that lost rows; what records lost, the ledger tells."""
-        known = {*_RECORDS, "ledger", "ledger_payloads"}
-        self._lost += [f"some or all rows of {name}" for name in sorted(self._incomplete - known)]
 
     def _insert(self, table: _Table, values: tuple[Value, ...]) -> None:
         """Insert a row that makes sense, unless another has its place."""
@@ -215,26 +204,23 @@ class _Salvage:
 
     def _load_orphans(self, name: str) -> None:
         """Load rows of pages that no tree leads to; the ledger must prove them, since a page may be old."""
-        accepts = {
-            "ledger": _is_sealed,
-            "ledger_payloads": self._fits_entry,
-            "events": self._is_missing_event,
-        }
         table = self._tables[name]
         for number in self._pages.orphan_pages():
             for row in self._pages.page_rows(number):
                 values = table.fit(row)
-                if values is not None and accepts[name](values):
+                if values is not None and self._is_proven_row(table, values):
                     self._insert(table, values)
 
-    def _fits_entry(self, values: tuple[Any, ...]) -> bool:
-        row = self._db.execute("SELECT payload_hash FROM ledger WHERE seq = ?", (values[0],)).fetchone()
-        return row is not None and row[0] == payload_hash(values[1])
-
-    def _is_missing_event(self, values: tuple[Any, ...]) -> bool:
-        named = dict(zip((column.name for column in self._tables["events"].columns), values, strict=True))
-        entry = self._last.get(("event", named["run"]))
-        there = self._query_int("SELECT count(*) FROM events WHERE run = ?", named["run"])
+    def _is_proven_row(self, table: _Table, values: tuple[Any, ...]) -> bool:
+        if table.name == "ledger":
+            return _is_sealed(values)
+        query = self._writer.query_value
+        if table.name == "ledger_payloads":
+            known = query("SELECT payload_hash FROM ledger WHERE seq = ?", values[0])
+            return bool(known == payload_hash(values[1]))
+        run = values[[column.name for column in table.columns].index("run")]
+        entry = self._last.get(("event", run))
+        there = query("SELECT count(*) FROM events WHERE run = ?", run)
         return entry is not None and there < self._events_entered(entry)
 
     def _events_entered(self, entry: LedgerEntry) -> int:
@@ -255,7 +241,7 @@ class _Salvage:
                 entry = _read_entry(values)
             except DECODING_ERRORS:
                 continue
-            there = self._db.execute("SELECT 1 FROM ledger WHERE seq = ?", (entry.seq,)).fetchone()
+            there = self._writer.query_value("SELECT 1 FROM ledger WHERE seq = ?", entry.seq)
             if there is None and 0 < entry.seq <= highest:
                 self._writer.write_entry(entry)
 
@@ -305,29 +291,27 @@ class _Salvage:
             record = how.to_record(row)
             there.add(record.id)
             entry = self._last.get((kind, record.id))
-            if entry is None or not self._is_proven(record, entry):
-                self._repair_record(kind, record, entry)
+            digest = payload_hash(canonical_json(to_plain(record)))
+            if entry is None or digest != entry.payload_hash:
+                self._repair_record(kind, record, entry, digest)
         for (entry_kind, name), entry in list(self._last.items()):
             if entry_kind == kind and name not in there and entry.payload_hash != REMOVED:
                 self._restore(kind, record_class, entry)
 
-    def _is_proven(self, record: Any, entry: LedgerEntry) -> bool:
-        if payload_hash(canonical_json(to_plain(record))) == entry.payload_hash:
-            return True
-        # Records gain fields, so that an old payload has another hash than its record.
-        return any(
-            _decode(type(record), payload) == record
-            for _, payload in self._writer.ledger(after=entry.seq - 1, limit=1)
-        )
-
-    def _repair_record(self, kind: str, record: Any, entry: LedgerEntry | None) -> None:
+    def _repair_record(self, kind: str, record: Any, entry: LedgerEntry | None, digest: str) -> None:
         """Restore a record that its last entry proves wrong; keep it where the ledger itself lost entries."""
+        entered = self._writer.ledger(after=entry.seq - 1, limit=1) if entry is not None else ()
+        # Records gain fields, so that an old payload has another hash than its record.
+        if any(_decode(type(record), payload) == record for _, payload in entered):
+            return
         if kind in _PROVEN_ONLY:
             self._delete(record)
             self._give_up(kind, record.id, ": create a new one")
             return
         is_ledger_whole = self._resealed_from is None and "ledger" not in self._incomplete
-        if entry is not None and (is_ledger_whole or self._is_old_state(record, entry)):
+        changes = self._writer.ledger(record_id=record.id, kind=kind, with_payloads=False)
+        # Otherwise only what is the state that an earlier entry left is wrong.
+        if entry is not None and (is_ledger_whole or any(each.payload_hash == digest for each, _ in changes)):
             if entry.payload_hash == REMOVED:
                 self._delete(record)
                 return
@@ -335,12 +319,6 @@ class _Salvage:
                 return
         self._unproven += 1
         self._writer.append_entry(SALVAGE, kind, record.id, to_plain(record))
-
-    def _is_old_state(self, record: Any, entry: LedgerEntry) -> bool:
-        """Say whether a record is what an earlier entry left."""
-        digest = payload_hash(canonical_json(to_plain(record)))
-        changes = self._writer.ledger(record_id=record.id, kind=entry.kind, with_payloads=False)
-        return any(each.payload_hash == digest for each, _ in changes)
 
     def _delete(self, record: Any) -> None:
         self._db.execute(f"DELETE FROM {mapping_for(type(record)).table} WHERE id = ?", (record.id,))

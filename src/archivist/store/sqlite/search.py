@@ -15,6 +15,7 @@ from archivist.store.results import (
     BLOCK,
     IndexedDocument,
     IndexHit,
+    MatchCounts,
     SearchFilter,
     TextQuery,
     range_conditions,
@@ -22,7 +23,8 @@ from archivist.store.results import (
     split_batches,
 )
 from archivist.store.rows import mapping_for
-from archivist.store.sql_reader import BATCH, SqlReader, marks, without_bank
+from archivist.store.sql import BATCH, SqlDialect, SqlTable, marks, without_bank
+from archivist.store.sql_reader import Reader
 from archivist.store.sqlite.schema import BEGINNING
 
 # A process that searches no vectors need not load what scans them.
@@ -43,9 +45,6 @@ _ALLOWED = 200_000
 # A sample of vectors tells how similar any two texts of the bank are.
 _SAMPLE = 80
 _HIDDEN = "hidden"
-# Texts that are found by an index of their beginnings.
-_INDEXED_TEXTS = {("lessons", "summary")}
-_COUNTED_WORDS = 20_000
 # A scope of at most this many documents, and a twentieth of the bank, is scored by `score_bm25`; of its
 # documents that contain the words the latest are scored. A word in more documents hardly matters.
 _FEW = 20_000
@@ -58,19 +57,17 @@ _DOCUMENT = (
 )
 
 
-class VectorCache:
+class VectorCache(MatchCounts):
     """What a long-lived process keeps of a bank's index, refreshed by the sequence number of its vectors."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.embedder = self.dimensions = 0
         self.seq = -1
         # Read by the first call of `refresh`.
         self.rows: BitRows
         self.sample: list[bytes] = []
-        # How many documents match a query, and how far they were counted.
-        self.match_counts: dict[str, tuple[int, int]] = {}
         self.columns: dict[str, Sequence[str]] = {}
-        self.counted_at = -1
         # For which embedder and state of the bank all this is up to date, with its number and dimensions.
         self.refreshed: tuple[str, tuple[int, int], tuple[int, int]] | None = None
         self._is_tentative = False
@@ -100,41 +97,22 @@ class VectorCache:
         self.sample = _sample_vectors(db, embedder)
 
 
-class SqliteDialect:
-    """How SQLite spells what SQL does not spell in one way; `store.sql_reader` describes the methods."""
-
-    # Rows come as they were first written.
-    usual_order: tuple[str, ...] = ()
-
-    def order(self, _table: str, name: str, *, is_descending: bool) -> str:
-        return f"{name} DESC" if is_descending else name
-
-    def skip_index(self, name: str) -> str:
-        # The plus keeps SQLite from gathering and sorting nearly all rows by an index of the field.
-        return f"+{name}"
-
-    def is_same(self, name: str) -> str:
-        return f"{name} IS ?"
-
-    def is_one_of(self, name: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-        return f"{name} IN ({marks(values)})", values
-
-    def contains_item(self, name: str, value: Any) -> tuple[str, Any]:
-        return f"EXISTS (SELECT 1 FROM json_each({name}) WHERE value = ?)", value
-
-    def contains_text(self, name: str) -> str:
-        return f"instr({name}, ?) > 0"
-
-    def equals_text(self, table: str, name: str, value: Any) -> tuple[str, list[Any]]:
-        if (table, name) in _INDEXED_TEXTS:
-            return f"substr({name}, 1, {BEGINNING}) = ? AND {name} = ?", [str(value)[:BEGINNING], value]
-        return f"{name} = ?", [value]
+_DIALECT = SqlDialect(
+    is_same="{} IS ?",
+    contains_text="instr({}, ?) > 0",
+    contains_item="EXISTS (SELECT 1 FROM json_each({}) WHERE value = ?)",
+    item=lambda value: value,
+    one_of=lambda name, values: (f"{name} IN ({marks(values)})", values),
+    # The plus keeps SQLite from gathering and sorting nearly all rows by an index of the field.
+    without_index="+{}",
+    indexed_beginnings={("lessons", "summary"): BEGINNING},
+)
 
 
-class SqliteReader(SqlReader):
-    """A view of the bank within a transaction; `store.protocol` describes the methods."""
+class SqliteReader(Reader):
+    """A view of the bank within a transaction."""
 
-    _dialect = SqliteDialect()
+    _dialect = _DIALECT
 
     def __init__(self, db: apsw.Connection, cache: VectorCache) -> None:
         self.value_cache: dict[Hashable, tuple[int, Any]] | None = {}
@@ -150,16 +128,21 @@ class SqliteReader(SqlReader):
         sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'messages'"
         return int(self.query_value(sql))
 
-    def _table_and_columns(self, record: type[Any] | str) -> tuple[str, Sequence[str]]:
-        """Return a record's table and columns; for the name of a kind the database is asked, once."""
+    def file_sizes(self) -> tuple[int, int]:
+        names = ("page_size", "page_count", "freelist_count")
+        page, pages, free = (int(self.query_value(f"PRAGMA {name}")) for name in names)
+        return page * pages, page * free
+
+    def _table(self, record: type[Any] | str) -> SqlTable:
+        """Return a record's table; for the name of a kind the database is asked for its columns, once."""
         if not isinstance(record, str):
             how = mapping_for(record)
-            return how.table, how.columns
+            return SqlTable(_DIALECT, how.table, how.columns)
         table = BY_NAME[record].table
         if table not in self._cache.columns:
             rows = self._db.execute(f"PRAGMA table_info({table})")
             self._cache.columns[table] = [str(row[1]) for row in rows]
-        return table, self._cache.columns[table]
+        return SqlTable(_DIALECT, table, self._cache.columns[table])
 
     def _read_once(self, name: Hashable, read: Callable[[], R]) -> R:
         """Return what was read before, if nothing was written since: a search asks some things several times.
@@ -200,17 +183,12 @@ class SqliteReader(SqlReader):
         return known.intersection(names) if len(known) < _LISTED else super().known_speakers(names)
 
     def document_count(self) -> int:
-        return self._read_once("documents", self._count_documents)
+        def count_documents() -> int:
+            count = int(self.query_value("SELECT max(id) FROM documents") or 0)
+            self._cache.drop_stale_counts(count)
+            return count
 
-    def _count_documents(self) -> int:
-        count = int(self.query_value("SELECT max(id) FROM documents") or 0)
-        cache = self._cache
-        # Counts of matching documents are dropped when the bank's size has changed by more than 2 %.
-        is_stale = abs(count - cache.counted_at) > cache.counted_at // 50
-        if is_stale or len(cache.match_counts) > _COUNTED_WORDS:
-            cache.match_counts.clear()
-            cache.counted_at = count
-        return count
+        return self._read_once("documents", count_documents)
 
     def count_documents_with(self, words: Sequence[str], *, at_most: int) -> list[int]:
         return [self._count_matches(f"text : {_quote_word(word)}", at_most) for word in words]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from archivist.errors import (
     BankTooNewError,
     NoBankError,
     NotABankError,
+    StateError,
 )
 from archivist.files.locks import find_lock_problem, is_checked, remember_checked
 from archivist.files.write import queue_at_folder
@@ -33,7 +34,7 @@ from archivist.store.sqlite.schema import APPLICATION_ID, MIGRATIONS, Migration
 from archivist.store.sqlite.search import WEIGHED, SqliteReader, VectorCache, score_bm25
 
 if TYPE_CHECKING:
-    from archivist.store.results import Damage, Sizes
+    from archivist.store.results import Damage
     from archivist.store.sqlite.erase import SqliteEraser
     from archivist.store.sqlite.writer import SqliteWriter
     from archivist.trust import LogNote
@@ -41,10 +42,9 @@ if TYPE_CHECKING:
     # Identity (device and inode), size and time of a file; no identity when there is none.
     _FileStamp = tuple[tuple[int, int] | None, int, int]
     _FileStamps = tuple[_FileStamp, _FileStamp]
-    # A connection, and the stamps of the files when they could only be opened as immutable.
-    _Opened = tuple[apsw.Connection, _FileStamps | None]
 
 BUSY_TIMEOUT_S = 30.0
+_ONE_NAME = "leave one of the two out, then try again"
 _READS_AT_REST = 3
 
 
@@ -57,12 +57,7 @@ class SqliteStore:
     server = ""
 
     def __init__(
-        self,
-        path: Path,
-        opened: _Opened,
-        busy_timeout_s: float,
-        migrations: Sequence[Migration],
-        log: LogNote | None,
+        self, path: Path, busy_timeout_s: float, migrations: Sequence[Migration], log: LogNote | None
     ) -> None:
         self.path = path
         self._log = log
@@ -74,14 +69,6 @@ class SqliteStore:
         self._identity = _file_stamp(path)[0]
         self._reopened = 0
         self._unexplained = 0
-        self._use_connection(opened)
-
-    def _use_connection(self, opened: _Opened) -> None:
-        self._db, self._stamps = opened
-        self._db.register_fts5_function(WEIGHED, score_bm25)
-        self._cache = VectorCache()
-        self._reader = SqliteReader(self._db, self._cache)
-        self._schema = self._known_version = -1
 
     @classmethod
     def open(
@@ -106,12 +93,134 @@ class SqliteStore:
         if not path.is_file():
             raise NoBankError(str(path))
         _require_locks(path)
+        store = cls(path, busy_timeout_s, migrations, log)
         with map_errors(path, busy_timeout_s):
             try:
-                opened = _open_connection(path, busy_timeout_s, migrations, log, create=create)
+                store._connect(create=create)
             except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
                 raise BankDamagedError(str(path), str(error)) from error
-        return cls(path, opened, busy_timeout_s, migrations, log)
+        return store
+
+    def _connect(self, *, create: bool = False) -> None:
+        """Open a connection, and check and upgrade what is in the file."""
+        path = self.path
+        self._db = connect(path, apsw.SQLITE_OPEN_READWRITE, self._busy_timeout_s)
+        # The stamps of the files when they could only be opened as immutable.
+        self._stamps: _FileStamps | None = None
+        try:
+            self._db.execute("PRAGMA schema_version").fetchall()
+        except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError) as error:
+            # Without room the index of the log cannot be made.
+            result = getattr(error, "extendedresult", 0)
+            if isinstance(error, apsw.IOError) and result != apsw.SQLITE_IOERR_SHMSIZE:
+                raise
+            # A write-ahead log needs a writable folder with room; without, a bank at rest is still readable.
+            # Others may write it from elsewhere, which only the stamps of the files show.
+            self._db.close()
+            self._stamps = _file_stamps(path)
+            self._db = connect(path, apsw.SQLITE_OPEN_READONLY, self._busy_timeout_s, "?immutable=1")
+        try:
+            self._db.execute(
+                "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF"
+            )
+            application_id = self._query_int("PRAGMA application_id")
+            if application_id != APPLICATION_ID:
+                ours = "SELECT count(*) FROM sqlite_schema WHERE name IN ('ledger', 'migrations')"
+                if self._query_int(ours) == 2:
+                    raise BankDamagedError(str(path), "the header: it does not name Archivist as the owner")
+                if application_id or self._query_int("SELECT count(*) FROM sqlite_schema"):
+                    raise NotABankError(str(path), "it is another program's SQLite file")
+                if not create:
+                    raise NotABankError(str(path), "it is empty", is_damaged=True)
+            self._migrate()
+        except BaseException:
+            self._db.close()
+            raise
+        self._db.register_fts5_function(WEIGHED, score_bm25)
+        self._cache = VectorCache()
+        self._reader = SqliteReader(self._db, self._cache)
+        self._schema = self._known_version = -1
+
+    def _migrate(self) -> None:
+        db = self._db
+        applied = self._applied_migrations()
+        pending = [migration for migration in self._migrations if migration.name not in applied]
+        if not pending:
+            return
+        if db.readonly("main"):
+            hint = "an older Archivist made it: open it once where it can be written, or copy it there"
+            raise BankReadOnlyError(str(self.path), hint=hint)
+        from archivist.store.sqlite.writer import rebuild_derived
+
+        # Changing the journal mode does not wait for other processes by itself.
+        deadline = time.monotonic() + self._busy_timeout_s
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode = WAL").fetchall()
+                break
+            except apsw.BusyError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        needs_refill = False
+        for migration in pending:
+            with self._immediate_transaction(self._busy_timeout_s):
+                # Another process may have applied it before we got the lock.
+                if migration.name in self._applied_migrations():
+                    continue
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(
+                    "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, position INTEGER) STRICT"
+                )
+                migration.apply(db)
+                db.execute("INSERT INTO migrations SELECT ?, count(*) FROM migrations", (migration.name,))
+                needs_refill = needs_refill or migration.refills
+                if migration is pending[-1] and needs_refill:
+                    rebuild_derived(db)
+
+    def _applied_migrations(self) -> set[str]:
+        """Return the names of the applied migrations; refuse a bank with one that is not known here."""
+        if not self._query_int("SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
+            return set()
+        applied = [str(row[0]) for row in self._db.execute("SELECT name FROM migrations ORDER BY position")]
+        known = {migration.name for migration in self._migrations}
+        for name in applied:
+            if name not in known:
+                raise BankTooNewError(str(self.path), name)
+        return known.intersection(applied)
+
+    @contextmanager
+    def _immediate_transaction(self, timeout_s: float) -> Iterator[None]:
+        """Open a transaction that writes, when it is our turn; it fails when others write for too long."""
+        db, log = self._db, self._log
+        deadline = time.monotonic() + timeout_s
+        # SQLite itself polls, ever more slowly: with eight writers one in a hundred waited over 100 ms.
+        with queue_at_folder(self.path.parent, timeout_s):
+            db.set_busy_timeout(max(0, int((deadline - time.monotonic()) * 1000)))
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            finally:
+                db.set_busy_timeout(int(self._busy_timeout_s * 1000))
+            try:
+                if log is not None:
+                    log.before_write()
+                yield
+                # The first migration has not made the ledger yet.
+                entry = None
+                with suppress(apsw.SQLError):
+                    entry = self._query_int("SELECT max(seq) FROM ledger") if log is not None else None
+                db.execute("COMMIT")
+                if log is not None:
+                    log.after_commit(entry)
+            except BaseException:
+                if not db.get_autocommit():
+                    db.execute("ROLLBACK")
+                raise
+
+    def _query_int(self, sql: str) -> int:
+        row = self._db.execute(sql).fetchone()
+        value = row[0] if row else 0
+        return value if isinstance(value, int) else 0
 
     @property
     def is_read_only(self) -> bool:
@@ -131,7 +240,7 @@ class SqliteStore:
         with self._map_errors():
             self._reopen_if_changed()
             # Each connection counts for itself.
-            return _query_int(self._db, "PRAGMA data_version") + (self._reopened << 32)
+            return self._query_int("PRAGMA data_version") + (self._reopened << 32)
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
@@ -167,7 +276,7 @@ class SqliteStore:
                 return
             if self.is_read_only:
                 raise BankReadOnlyError(str(self.path))
-            with _immediate_transaction(self._db, self.path, self._log, self._busy_timeout_s, lock_timeout_s):
+            with self._immediate_transaction(lock_timeout_s):
                 self._require_current_schema()
                 self._writer = SqliteWriter(self._db, self._cache, actor, now)
                 try:
@@ -227,8 +336,8 @@ class SqliteStore:
         """
         is_immutable = self._stamps is not None
         flags = apsw.SQLITE_OPEN_READONLY if is_immutable else apsw.SQLITE_OPEN_READWRITE
-        with closing(connect(self.path, flags, "?immutable=1" if is_immutable else "")) as db:
-            db.set_busy_timeout(int(self._busy_timeout_s * 1000))
+        options = "?immutable=1" if is_immutable else ""
+        with closing(connect(self.path, flags, self._busy_timeout_s, options)) as db:
             db.execute("PRAGMA trusted_schema = OFF; BEGIN")
             yield db
 
@@ -238,23 +347,27 @@ class SqliteStore:
         A bank that was restored meanwhile is another one under the same name: nothing known of it counts.
         """
         # The first statement of a view: from here on the version is of what is read.
-        if (schema := _query_int(self._db, "PRAGMA schema_version")) != self._schema:
+        if (schema := self._query_int("PRAGMA schema_version")) != self._schema:
             self._cache, self._schema = VectorCache(), schema
             self._reader = SqliteReader(self._db, self._cache)
         elif self._db.data_version() == self._known_version:
             return
-        if _query_int(self._db, "SELECT count(*) FROM migrations") != len(self._migrations):
-            _applied_migrations(self._db, self.path, self._migrations)
+        if self._query_int("SELECT count(*) FROM migrations") != len(self._migrations):
+            self._applied_migrations()
         self._known_version = self._db.data_version()
 
     def _reopen_if_changed(self) -> None:
         """Reopen a file that was opened as immutable and has been written since."""
         if self._stamps is None or self.is_reading or self._stamps == _file_stamps(self.path):
             return
-        before = self._db
-        self._use_connection(_open_connection(self.path, self._busy_timeout_s, self._migrations, self._log))
+        before = self._db, self._stamps
+        try:
+            self._connect()
+        except BaseException:
+            self._db, self._stamps = before
+            raise
         self._reopened += 1
-        before.close()
+        before[0].close()
 
     @contextmanager
     def erasing(self, actor: Actor, now: datetime) -> Iterator[SqliteEraser]:
@@ -272,7 +385,14 @@ class SqliteStore:
         if not _file_stamp(log)[1]:
             with self.reading() as reader:
                 return reader.setting(name)
-        return read_at_rest(self.path, name)
+        # Another process may be writing the log into the file just now.
+        for _ in range(_READS_AT_REST):
+            with (
+                suppress(apsw.Error),
+                closing(connect(self.path, apsw.SQLITE_OPEN_READONLY, 0, "?immutable=1")) as db,
+            ):
+                return SqliteReader(db, VectorCache()).setting(name)
+        return ""
 
     def scrub(self) -> bool:
         from archivist.store.sqlite.erase import scrub
@@ -291,22 +411,10 @@ class SqliteStore:
         with self._map_errors():
             return count_raw_bytes(self._db, self.path, needles)
 
-    def sizes(self) -> Sizes:
-        from archivist.store.sqlite.erase import sizes
-
-        with self.reading() as reader:
-            return sizes(reader)
-
-    def run_sizes(self, excluded: Iterable[str]) -> dict[str, tuple[int, int]]:
-        from archivist.store.sql_eraser import measure_runs
-
-        with self.reading() as reader:
-            return measure_runs(reader, excluded)
-
     def reindex(self) -> None:
         from archivist.store.sqlite.writer import rebuild_derived
 
-        with self._map_errors(), _immediate_transaction(self._db, self.path, self._log, self._busy_timeout_s):
+        with self._map_errors(), self._immediate_transaction(self._busy_timeout_s):
             self._require_current_schema()
             self._db.execute("REINDEX")
             rebuild_derived(self._db)
@@ -353,160 +461,18 @@ def _file_stamp(path: Path) -> _FileStamp:
     return (found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns
 
 
-def _open_connection(
-    path: Path,
-    busy_timeout_s: float,
-    migrations: Sequence[Migration],
-    log: LogNote | None,
-    *,
-    create: bool = False,
-) -> _Opened:
-    db, stamps = connect(path, apsw.SQLITE_OPEN_READWRITE), None
-    db.set_busy_timeout(int(busy_timeout_s * 1000))
-    try:
-        db.execute("PRAGMA schema_version").fetchall()
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError) as error:
-        # Without room the index of the log cannot be made.
-        result = getattr(error, "extendedresult", 0)
-        if isinstance(error, apsw.IOError) and result != apsw.SQLITE_IOERR_SHMSIZE:
-            raise
-        # A write-ahead log needs a writable folder with room; without, a bank at rest is still readable.
-        # Others may write it from elsewhere, which only the stamps of the files show.
-        db.close()
-        stamps = _file_stamps(path)
-        db = connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
-        db.set_busy_timeout(int(busy_timeout_s * 1000))
-    try:
-        db.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
-        application_id = _query_int(db, "PRAGMA application_id")
-        if application_id != APPLICATION_ID:
-            if (
-                _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name IN ('ledger', 'migrations')")
-                == 2
-            ):
-                raise BankDamagedError(str(path), "the header: it does not name Archivist as the owner")
-            if application_id or _query_int(db, "SELECT count(*) FROM sqlite_schema"):
-                raise NotABankError(str(path), "it is another program's SQLite file")
-            if not create:
-                raise NotABankError(str(path), "it is empty", is_damaged=True)
-        _migrate(db, path, migrations, busy_timeout_s, log)
-    except BaseException:
-        db.close()
-        raise
-    return db, stamps
-
-
-def read_at_rest(path: Path, name: str) -> str:
-    """Return a value that a bank's file holds, without the log beside it; empty where it cannot be read."""
-    # Another process may be writing the log into the file just now.
-    for _ in range(_READS_AT_REST):
-        with suppress(apsw.Error), closing(connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")) as db:
-            return SqliteReader(db, VectorCache()).setting(name)
-    return ""
-
-
-def connect(path: Path, flags: int, options: str = "") -> apsw.Connection:
+def connect(
+    path: Path, flags: int, busy_timeout_s: float = BUSY_TIMEOUT_S, options: str = ""
+) -> apsw.Connection:
     """Open a file by its name, or by its bytes where its name is not text."""
     is_text = str(path).isascii() or os.fsencode(path) == str(path).encode("utf-8", "replace")
     if is_text and not options:
-        return apsw.Connection(str(path), flags=flags)
-    return apsw.Connection(path.absolute().as_uri() + options, flags=flags | apsw.SQLITE_OPEN_URI)
-
-
-def _migrate(
-    db: apsw.Connection,
-    path: Path,
-    migrations: Sequence[Migration],
-    busy_timeout_s: float,
-    log: LogNote | None,
-) -> None:
-    applied = _applied_migrations(db, path, migrations)
-    pending = [migration for migration in migrations if migration.name not in applied]
-    if not pending:
-        return
-    if db.readonly("main"):
-        hint = "an older Archivist made it: open it once where it can be written, or copy it there"
-        raise BankReadOnlyError(str(path), hint=hint)
-    from archivist.store.sqlite.writer import rebuild_derived
-
-    # Changing the journal mode does not wait for other processes by itself.
-    deadline = time.monotonic() + busy_timeout_s
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL").fetchall()
-            break
-        except apsw.BusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-    needs_refill = False
-    for migration in pending:
-        with _immediate_transaction(db, path, log, busy_timeout_s):
-            # Another process may have applied it before we got the lock.
-            if migration.name in _applied_migrations(db, path, migrations):
-                continue
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, position INTEGER) STRICT"
-            )
-            migration.apply(db)
-            db.execute("INSERT INTO migrations SELECT ?, count(*) FROM migrations", (migration.name,))
-            needs_refill = needs_refill or migration.refills
-            if migration is pending[-1] and needs_refill:
-                rebuild_derived(db)
-
-
-@contextmanager
-def _immediate_transaction(
-    db: apsw.Connection,
-    path: Path,
-    log: LogNote | None,
-    usual_timeout_s: float,
-    timeout_s: float | None = None,
-) -> Iterator[None]:
-    """Open a transaction that writes, when it is our turn; it fails when others write for too long."""
-    timeout_s = usual_timeout_s if timeout_s is None else timeout_s
-    deadline = time.monotonic() + timeout_s
-    # SQLite's own waiting polls, ever more slowly: with eight writers one in a hundred waited over 100 ms.
-    with queue_at_folder(path.parent, timeout_s):
-        db.set_busy_timeout(max(0, int((deadline - time.monotonic()) * 1000)))
-        try:
-            db.execute("BEGIN IMMEDIATE")
-        finally:
-            db.set_busy_timeout(int(usual_timeout_s * 1000))
-        try:
-            if log is not None:
-                log.before_write()
-            yield
-            # The first migration has not made the ledger yet.
-            entry = None
-            with suppress(apsw.SQLError):
-                entry = _query_int(db, "SELECT max(seq) FROM ledger") if log is not None else None
-            db.execute("COMMIT")
-            if log is not None:
-                log.after_commit(entry)
-        except BaseException:
-            if not db.get_autocommit():
-                db.execute("ROLLBACK")
-            raise
-
-
-def _applied_migrations(db: apsw.Connection, path: Path, migrations: Sequence[Migration]) -> set[str]:
-    """Return the names of the applied migrations; refuse a bank with one that is not known here."""
-    if not _query_int(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'migrations'"):
-        return set()
-    applied = [str(row[0]) for row in db.execute("SELECT name FROM migrations ORDER BY position")]
-    known = {migration.name for migration in migrations}
-    for name in applied:
-        if name not in known:
-            raise BankTooNewError(str(path), name)
-    return known.intersection(applied)
-
-
-def _query_int(db: apsw.Connection, sql: str) -> int:
-    row = db.execute(sql).fetchone()
-    value = row[0] if row else 0
-    return value if isinstance(value, int) else 0
+        db = apsw.Connection(str(path), flags=flags)
+    else:
+        address = path.absolute().as_uri() + options
+        db = apsw.Connection(address, flags=flags | apsw.SQLITE_OPEN_URI)
+    db.set_busy_timeout(int(busy_timeout_s * 1000))
+    return db
 
 
 @contextmanager
@@ -526,6 +492,9 @@ def map_errors(path: Path, busy_timeout_s: float) -> Iterator[None]:
         raise BankDamagedError(str(path), error.where, hint=error.hint) from error
     except (apsw.CorruptError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BankDamagedError(str(path), str(error)) from error
+    except apsw.ConstraintError as error:
+        # Two facts of one name in a file that is imported, for example.
+        raise StateError(f"two records would have one name or number: {error}", hint=_ONE_NAME) from error
     except apsw.FullError as error:
         raise BankFullError(str(path)) from error
     except (apsw.CantOpenError, apsw.IOError) as error:

@@ -13,8 +13,8 @@ from archivist.records.actor import Actor
 from archivist.records.plain import canonical_json, to_plain
 from archivist.records.words import ActorKind
 from archivist.store.results import BLOCK
-from archivist.store.sql_reader import without_bank
-from archivist.store.sql_writer import IndexRow, SqlWriter
+from archivist.store.sql import without_bank
+from archivist.store.sql_writer import IndexRow, Writer
 from archivist.store.sqlite.search import SqliteReader, VectorCache, block_of
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ _LARGEST_SHARE = 0.8
 _PAGES_AT_ONCE = 2000
 
 
-class SqliteWriter(SqliteReader, SqlWriter):
-    """A transaction in one actor's name at one time; `store.protocol` describes the methods."""
+class SqliteWriter(SqliteReader, Writer):
+    """A transaction in one actor's name at one time."""
 
     def __init__(self, db: apsw.Connection, cache: VectorCache, actor: Actor, now: datetime) -> None:
         super().__init__(db, cache)
