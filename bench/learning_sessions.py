@@ -282,7 +282,7 @@ class Memory:
         told = [
             (each.describe(is_first=False), each.events, ())
             for each in habits.fails
-            if f"`{each.call}` (" in text
+            if f"`{each.call}` in " in text
         ]
         found = [(each.describe(), each.events, (each.command,)) for each in habits.works if each.found_in]
         lines = []

@@ -85,7 +85,9 @@ def _told(folder: Path, runs: int, holdout: float, seed: int) -> Iterator[str]:
     rules = BriefRules(max_task_lessons=len(TROUBLES), budget_tokens=2000, holdout=holdout)
     config = Config(brief=rules, recall=RecallRules(embedder="none"))
     hours = iter(range(10**9))
-    bank = Bank.open(folder, config=config, clock=lambda: START + timedelta(seconds=30 * next(hours)))
+    bank = Bank.open(
+        folder, create=True, config=config, clock=lambda: START + timedelta(seconds=30 * next(hours))
+    )
     failures: list[int] = []
     alone: list[int] = []
     retired: dict[str, int] = {}

@@ -21,6 +21,7 @@ from bench.retrieval_peers import CachedEncoder, fill_bank
 from bench.retrieval_sets import made_sets
 from numpy.typing import NDArray
 
+from archivist.recall.answer_service import WITH_NEIGHBOURS
 from archivist.recall.candidates_service import find_candidates
 from archivist.recall.evidence import Candidates
 from archivist.recall.query import Query
@@ -37,7 +38,7 @@ from archivist.recall.scoring import (
     lower_mentions,
     score_meaning,
 )
-from archivist.recall.service import KEPT, WITH_NEIGHBOURS
+from archivist.recall.service import KEPT
 from archivist.recall.statements import is_remark
 from archivist.store.results import IndexedDocument
 

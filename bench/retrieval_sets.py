@@ -9,18 +9,29 @@ described       a shell command, found by the description that the agent gave it
 sections        a section of the packages' documentation, found by its first sentence
 docstrings      a function's code, found by the first line of its docstring
 commits         the body of a commit message, found by its subject
+
+Four more are made of what is installed on this machine, only for the choice of the evidence below which
+nothing is found (bench/retrieval_absent.py); those that the machine does not have are left out:
+
+errors          a function of the standard library, found by the message of an error that it raises
+packages        the description of a Debian package, found by its synopsis
+manuals         the description in a manual page, found by the line beside its name
+notes           the rest of an entry of Git's release notes, found by its first sentence
 """
 
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 import random
 import re
 import subprocess
 import sysconfig
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib.metadata import distributions
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,6 +49,7 @@ SEED = 17
 MOST_QUESTIONS = 300
 MOST_CHARACTERS = 8000
 LEAST_WORDS = 4
+MOST_INSTALLED, LEAST_QUESTIONS, MOST_BANKS, MOST_OF_PROGRAM = 900, 50, 20, 100
 _SENTENCE = re.compile(r"[.!?:](?:\s|$)|\n")
 _HEADING = re.compile(r"^#{1,4} +(.+?) *#*$|^(.+)\n[=~-]{3,}$", re.MULTILINE)
 
@@ -52,6 +64,105 @@ def made_sets(data: Path | None) -> Iterator[QuestionSet]:
     yield QuestionSet("sections", (_sections(),))
     yield QuestionSet("docstrings", (_docstrings(),))
     yield QuestionSet("commits", (_commits(Path(__file__).parent.parent),))
+
+
+def installed_sets() -> Iterator[QuestionSet]:
+    """Yield the sets of what is installed here."""
+    pairs = {"errors": _errors(), "packages": _packages(), "manuals": _manuals(), "notes": _notes()}
+    for name, found in pairs.items():
+        memories, questions = [], []
+        texts: set[str] = set()
+        for place, (thread, said, text) in enumerate(found):
+            if len(text) < 120 or text in texts:
+                continue
+            texts.add(text)
+            memories.append(Memory(f"{name}-{place}", text[:MOST_CHARACTERS], place=place, thread=thread))
+            if _is_question(said):
+                questions.append(Question(said, (f"{name}-{place}",)))
+            if len(memories) == MOST_INSTALLED:
+                break
+        if len(questions) >= LEAST_QUESTIONS:
+            yield QuestionSet(name, (Collection(tuple(memories), _draw(questions)),))
+
+
+def _errors() -> Iterator[tuple[str, str, str]]:
+    root = Path(sysconfig.get_path("stdlib"))
+    paths = [path for path in root.rglob("*.py") if not {"test", "tests", "site-packages"} & {*path.parts}]
+    for path in _shuffle(paths):
+        try:
+            tree = ast.parse(path.read_text("utf-8"))
+        except (SyntaxError, UnicodeDecodeError):
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            messages = []
+            for call in [each.exc for each in ast.walk(node) if isinstance(each, ast.Raise)]:
+                first = call.args[0] if isinstance(call, ast.Call) and call.args else None
+                if isinstance(call, ast.Call) and isinstance(first, ast.Constant):
+                    messages.append(str(first.value))
+                    del call.args[0]
+            if messages:
+                yield str(path), " ".join(messages[0].split()), ast.unparse(node)
+
+
+def _packages() -> Iterator[tuple[str, str, str]]:
+    status = Path("/var/lib/dpkg/status")
+    for entry in status.read_text("utf-8").split("\n\n") if status.exists() else ():
+        if found := re.search(r"^Description: (.*)\n((?: .*(?:\n|\Z))+)", entry, re.MULTILINE):
+            yield "", found[1], re.sub(r"^ \.?", "", found[2], flags=re.MULTILINE).strip()
+
+
+def _manuals() -> Iterator[tuple[str, str, str]]:
+    programs: Counter[str] = Counter()
+    for path in _shuffle(Path("/usr/share/man").glob("man[158]/*.gz")):
+        # Some programs have a page for each of thousands of subcommands.
+        program = path.name.partition("-")[0]
+        programs[program] += 1
+        if path.is_symlink() or programs[program] > MOST_OF_PROGRAM:
+            continue
+        with gzip.open(path, "rt", errors="replace") as file:
+            parts = re.split(r"^\.S[Hh] +\"?(.*?)\"? *$", file.read(), flags=re.MULTILINE)
+        sections = dict(zip([name.upper() for name in parts[1::2]], parts[2::2], strict=True))
+        _, _, said = _plain_roff(sections.get("NAME", "")).partition(" - ")
+        yield "", " ".join(said.split()), _plain_roff(sections.get("DESCRIPTION", ""))
+
+
+def _plain_roff(text: str) -> str:
+    """Return the text of a manual page without its macros, but with their arguments where those are text."""
+    text = re.sub(r"^\.Nd ", "- ", text, flags=re.MULTILINE)
+    text = re.sub(r"^\.(?:[BI]|[BIR]{2}|SB|SM|[A-Z][a-z]) +", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^[.'].*\n?|\\f(?:\[\w*\]|\(?\w)|\\[&/,c]", "", text, flags=re.MULTILINE)
+    return re.sub(r"\\\((?:em|en|hy)|\\-", "-", text).replace("\n- ", " - ").strip()
+
+
+def _notes() -> Iterator[tuple[str, str, str]]:
+    for path in sorted(Path("/usr/share/doc/git/RelNotes").glob("*.0.txt*")):
+        with open_file(path) as source:
+            entries = re.split(r"^ ?\* ", source.read().decode("utf-8"), flags=re.MULTILINE)[1:]
+        for entry in entries:
+            paragraph = re.sub(r"\(merge .*?\)", "", " ".join(entry.partition("\n\n")[0].split()))
+            yield path.name, *_first_sentence(paragraph)
+
+
+def _shuffle(paths: Iterable[Path]) -> list[Path]:
+    found = sorted(paths)
+    random.Random(SEED).shuffle(found)
+    return found
+
+
+def split_banks(questions: QuestionSet, size: int) -> QuestionSet:
+    """Return a set in banks of so many neighbouring memories, with the questions that each can answer."""
+    banks = []
+    for collection in questions.collections:
+        starts = range(0, len(collection.memories) - size + 1, size)
+        for start in random.Random(SEED).sample(starts, min(len(starts), MOST_BANKS)):
+            memories = collection.memories[start : start + size]
+            known = {each.id for each in memories}
+            asked = [each for each in collection.questions if known.issuperset(each.gold)]
+            if asked:
+                banks.append(Collection(memories, tuple(asked)))
+    return QuestionSet(f"{questions.name}, banks of {size}", tuple(banks))
 
 
 def _turns(folder: Path) -> Iterator[tuple[str, list[Event], list[Event]]]:
@@ -156,8 +267,9 @@ def _sections() -> Collection:
 def _docstrings() -> Collection:
     memories, questions = [], []
     texts: set[str] = set()
-    root = Path(sysconfig.get_path("purelib"))
-    for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*.py")):
+    specs = map(find_spec, PACKAGES)
+    roots = [Path(spec.origin).parent for spec in specs if spec is not None and spec.origin]
+    for path in [path for folder in sorted(roots) for path in sorted(folder.rglob("*.py"))]:
         source = path.read_text("utf-8")
         for node in ast.walk(ast.parse(source)):
             if not isinstance(node, ast.FunctionDef) or len(node.body) < 2:
@@ -169,7 +281,7 @@ def _docstrings() -> Collection:
             if (text := ast.unparse(node)[:MOST_CHARACTERS]) in texts:
                 continue
             texts.add(text)
-            name = f"{path.relative_to(root)}:{node.lineno}"
+            name = f"{path}:{node.lineno}"
             memories.append(Memory(name, text, place=node.lineno, thread=str(path)))
             questions.append(Question(line, (name,)))
     return Collection(tuple(memories), _draw(questions))

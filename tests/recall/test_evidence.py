@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from archivist.recall.embedders.static import open_bundled
-from archivist.recall.evidence import Candidates, cover_words, excess_length, excess_size, least_evidence
+from archivist.recall.evidence import (
+    Candidates,
+    cover_words,
+    describe_doubt,
+    excess_length,
+    excess_size,
+    least_evidence,
+)
 from archivist.recall.scoring import CosineBaseline, Relevance
 from archivist.store.results import IndexedDocument
 
@@ -56,9 +63,9 @@ def test_a_text_without_words_covers_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "needed", "documents", "is_asked"),
     [
-        ("who waters the orchids outside", 4, 120, True),
-        ("who waters the orchids outside", 4, 119, False),
-        ("who waters the orchids outside", 3, 120, True),
+        ("who waters the orchids outside", 4, 30, True),
+        ("who waters the orchids outside", 4, 29, False),
+        ("who waters the orchids outside", 3, 30, True),
         ("water orchids outside", 4, 120, False),
         ("who waters the orchids", 2, 120, False),
         ("what did we do yesterday", 0, 120, False),
@@ -74,11 +81,32 @@ def test_evidence_is_asked_of_questions_of_some_words_in_banks_of_some_size(
     assert not Candidates((), {}, 1.0, {}, None, words, documents=documents).asks_for_evidence(text)
 
 
+def _weigh(needed: int, *, unknown: int = 0, has_unknown_name: bool = False) -> float:
+    words = {str(number): 1.0 for number in range(needed)}
+    candidates = Candidates(
+        (), {}, float(needed), {}, None, words, tuple(words)[:unknown], has_unknown_name=has_unknown_name
+    )
+    return candidates.find_evidence({1: Relevance(0.5, 0.5, 0.2, 0.5, 0.3)}).sum()
+
+
 def test_of_three_needed_words_less_evidence_is_asked() -> None:
-    sums = []
-    for needed in (3, 4, 5):
-        words = {str(number): 1.0 for number in range(needed)}
-        candidates = Candidates((), {}, float(needed), {}, None, words)
-        sums.append(candidates.weigh_evidence({1: Relevance(0.5, 0.5, 0.2, 0.5, 0.3)}))
-    assert sums[0] == pytest.approx(sums[1] + 0.35)
-    assert sums[1] == pytest.approx(sums[2])
+    assert _weigh(3) > _weigh(4) == pytest.approx(_weigh(5))
+
+
+@pytest.mark.req("C5")
+def test_words_and_names_that_no_text_has_speak_against_an_answer() -> None:
+    assert _weigh(4) > _weigh(4, unknown=1) > _weigh(4, unknown=3)
+    assert _weigh(4) > _weigh(4, has_unknown_name=True)
+
+
+def test_without_anything_found_there_is_no_evidence() -> None:
+    assert Candidates((), {}, 0.0, {}, None).find_evidence({}).words == 0.0
+
+
+@pytest.mark.req("C5")
+def test_a_doubt_says_what_was_missing() -> None:
+    words = {"orchids": 2.0, "water": 1.0, "who": 1.0, "outside": 1.0}
+    candidates = Candidates((), {}, 5.0, {}, None, words, ("orchids",))
+    doubt = describe_doubt(candidates.find_evidence({}), 0.0, 1.2, candidates.unknown)
+    assert "1.20 needed" in doubt
+    assert "no text has orchids" in doubt

@@ -201,7 +201,8 @@ def apply_amendments(
         is_one_thing = is_end or not read_change(said[0]).is_begun or _is_of_one_thing(*stems)
         if not (is_one_thing or is_question(sentence)):
             continue
-        is_sure = is_one_thing and shared >= _SURELY_SHARED and total >= _least_to_replace(is_short=is_short)
+        surely = _REPLACES if is_short else _REPLACES_IN_LONG
+        is_sure = is_one_thing and shared >= _SURELY_SHARED and total >= surely
         is_said = says_change(*said, signs, is_short=is_short)
         # Who states or demands something does not ask what holds now.
         is_meant = (is_said and (is_sure or does_ask)) or (does_ask and newer in first)
@@ -214,14 +215,9 @@ def apply_amendments(
         elif not is_sure:
             continue
         if is_said and (older not in found or is_sure > found[older].is_sure):
-            reason = explain_change(*said, asked)
-            found[older] = Amendment(newer, reason, is_sure)
+            found[older] = Amendment(newer, explain_change(*said, asked), is_sure)
     order = [*order, *dict.fromkeys(newer for newer, _ in moved if newer not in order)]
     return _reorder_pairs(order, moved), found
-
-
-def _least_to_replace(*, is_short: bool) -> float:
-    return _REPLACES if is_short else _REPLACES_IN_LONG
 
 
 def _is_of_one_thing(new: frozenset[str], old: frozenset[str]) -> bool:

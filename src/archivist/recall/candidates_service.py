@@ -49,7 +49,11 @@ def find_candidates(reader: Reader, question: Question, count: int) -> Candidate
     """
     if question.period is None or not (question.period.is_relative or question.is_only_when):
         return _search(reader, question, count)
-    only = _restrict_to_period(question.search_filter, question.period)
+    only, period = question.search_filter, question.period
+    since = datetime.fromtimestamp(period.start, UTC)
+    # Documents have whole seconds.
+    until = datetime.fromtimestamp(period.end - 1, UTC)
+    only = only._replace(since=max(only.since or since, since), until=min(only.until or until, until))
     then = _search(reader, question._replace(search_filter=only), count)
     if question.is_only_when:
         return then._replace(listed=_list_kinds(reader, only, count))
@@ -110,15 +114,8 @@ def _search(reader: Reader, question: Question, count: int) -> Candidates:
                 cosines[each.place] = sum(map(mul, vector, question.embed(each.text)))
     baseline = estimate_baseline(reader.sample_cosines(vector, embedder))
     known = baseline if cosines else None
-    return Candidates(shown, words, ideal, cosines, known, needed, has_unknown_name, documents)
-
-
-def _restrict_to_period(only: SearchFilter, period: Period) -> SearchFilter:
-    """Return a filter that also asks for a time."""
-    since = datetime.fromtimestamp(period.start, UTC)
-    # Documents have whole seconds.
-    until = datetime.fromtimestamp(period.end - 1, UTC)
-    return only._replace(since=max(only.since or since, since), until=min(only.until or until, until))
+    unknown = tuple(word for word in needed if not counts[word])
+    return Candidates(shown, words, ideal, cosines, known, needed, unknown, has_unknown_name, documents)
 
 
 def _list_kinds(reader: Reader, only: SearchFilter, count: int) -> dict[int, Relevance]:

@@ -20,12 +20,11 @@ both, are the same finding. Reviewers seldom agree on categories, so that nothin
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable
-from functools import reduce
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import ceil
-from operator import or_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from archivist.text import stem_word
 
@@ -42,9 +41,6 @@ _SUBJECTLESS = frozenset([
     "absent", "incorrect", "invalid", "lack", "lacking", "lacks", "miss", "misses", "missing", "need",
     "needs", "never", "none", "show", "shown", "shows", "use", "used", "uses", "using", "wrong",
 ])  # fmt: skip
-
-# The row of the lessons that have a category; no category has this name.
-_ANY = ""
 
 STOP_WORDS = frozenset([
     "about", "after", "all", "also", "and", "any", "are", "because", "been", "before", "being", "but",
@@ -132,21 +128,27 @@ def _least_contained(count: int) -> int:
     return count if count < _MANY_WORDS else ceil(_SAME_WORDS * count)
 
 
-class KeywordIndex:
-    """Lessons by their words, to find the one that a text repeats without comparing every lesson.
+class _IndexedLesson(NamedTuple):
+    """A lesson as the index knows it: `size` is its number of words, without those of its tags."""
 
-    Every word has a row of bits, one for each lesson. Adding the rows of a text's words with carries counts
-    the common words of all lessons at once, 64 lessons in one machine operation.
-    """
+    key: str
+    size: int
+    categories: frozenset[str]
+
+    def is_other(self, category: str) -> bool:
+        """Say whether it is of categories, and of other ones."""
+        return bool(category and self.categories) and category not in self.categories
+
+
+class KeywordIndex:
+    """Lessons by their words, to find the one that a text repeats without comparing every lesson."""
 
     def __init__(self, overlap: Overlap) -> None:
         self._overlap = overlap
-        self._keys: list[str] = []
-        self._by_word = _BitRows()
-        # By stem the words that have it.
+        self._lessons: list[_IndexedLesson] = []
+        # By word the places of the lessons that have it, and by stem the words that have that.
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
         self._forms: defaultdict[str, set[str]] = defaultdict(set)
-        self._by_size = _BitRows()
-        self._by_category = _BitRows()
 
     def add(self, key: str, text: str, tags: Iterable[str] = (), *, is_reviewed: bool = False) -> None:
         """Add a lesson; the tags of a reviewed one are the categories of its findings.
@@ -154,96 +156,36 @@ class KeywordIndex:
         Of equally good matches the one that was added first wins.
         """
         words = keywords(text)
-        place = len(self._keys)
-        self._keys.append(key)
-        for category in {tag.casefold() for tag in tags} if is_reviewed else ():
-            self._by_category.places[category].append(place)
-            self._by_category.places[_ANY].append(place)
-        self._by_size.places[len(words)].append(place)
-        for tag in tags:
-            words |= keywords(tag)
-        places = self._by_word.places
-        for word in words:
-            if word not in places:
+        categories = frozenset(tag.casefold() for tag in tags) if is_reviewed else frozenset()
+        place = len(self._lessons)
+        self._lessons.append(_IndexedLesson(key, len(words), categories))
+        for word in words.union(*map(keywords, tags)):
+            if word not in self._places:
                 self._forms[stem_word(word)].add(word)
-            places[word].append(place)
+            self._places[word].append(place)
 
     def find(self, text: str, category: str = "") -> Match | None:
         """Return the lesson that contains most of a text's words, the shortest of those, or None."""
-        wanted = keywords(text)
-        if not wanted or not self._keys:
-            return None
-        category = category.strip().casefold()
-        others = self._by_category.row(_ANY) & ~self._by_category.row(category) if category else 0
-        sums = _column_sums([self._by_word.row(word) for word in wanted])
-        least = max(1, ceil(self._overlap.of_finding * len(wanted)))
-        for common in range(min(len(wanted), (1 << len(sums)) - 1), least - 1, -1):
-            holders = _columns_with(sums, common, len(self._keys))
-            if not holders:
-                continue
-            for size in sorted(self._by_size.places):
-                if common < self._overlap.of_lesson * size:
-                    break
-                found = holders & self._by_size.row(size)
-                if common < _SAME_WORDS * max(len(wanted), size):
-                    found &= ~others
-                if found:
-                    return Match(self._keys[(found & -found).bit_length() - 1], common / len(wanted))
-        return self._find_containing(wanted, others)
-
-    def _find_containing(self, wanted: frozenset[str], others: int) -> Match | None:
-        """Return the shortest lesson that contains a finding in fewer words, or None."""
+        wanted, category = keywords(text), category.strip().casefold()
+        common_words = Counter(chain.from_iterable(self._places.get(word, ()) for word in wanted))
+        for lesson, common in self._most_common(common_words, self._overlap.of_finding * len(wanted)):
+            is_near = common >= _SAME_WORDS * max(len(wanted), lesson.size)
+            if common >= self._overlap.of_lesson * lesson.size and (is_near or not lesson.is_other(category)):
+                return Match(lesson.key, common / len(wanted))
+        # Else the shortest that contains the text in fewer words.
         stems = _subject_stems(wanted)
-        least = _least_contained(len(stems))
         forms = (self._forms.get(stem, ()) for stem in stems)
-        rows = [reduce(or_, map(self._by_word.row, words), 0) for words in forms]
-        sums = _column_sums(rows)
-        for common in range(min(len(stems), (1 << len(sums)) - 1), least - 1, -1):
-            found = _columns_with(sums, common, len(self._keys)) & ~others
-            for size in sorted(self._by_size.places) if found else ():
-                if shortest := found & self._by_size.row(size):
-                    return Match(self._keys[(shortest & -shortest).bit_length() - 1], common / len(stems))
+        places = ({place for word in words for place in self._places[word]} for words in forms)
+        common_stems = Counter(chain.from_iterable(places))
+        for lesson, common in self._most_common(common_stems, _least_contained(len(stems))):
+            if not lesson.is_other(category):
+                return Match(lesson.key, common / len(stems))
         return None
 
-
-class _BitRows:
-    """Rows of bits by name, built from the places added so far when a row is read."""
-
-    def __init__(self) -> None:
-        self.places: defaultdict[Any, list[int]] = defaultdict(list)
-        self._rows: dict[Any, tuple[int, int]] = {}
-
-    def row(self, name: object) -> int:
-        places = self.places.get(name)
-        if not places:
-            return 0
-        row, taken = self._rows.get(name, (0, 0))
-        if taken < len(places):
-            fresh = bytearray(places[-1] // 8 + 1)
-            for place in places[taken:]:
-                fresh[place // 8] |= 1 << place % 8
-            row |= int.from_bytes(fresh, "little")
-            self._rows[name] = row, len(places)
-        return row
-
-
-def _columns_with(sums: list[int], wanted: int, count: int) -> int:
-    """Return the columns, of so many, whose sum is the wanted one."""
-    columns = (1 << count) - 1
-    for place, digit in enumerate(sums):
-        columns &= digit if wanted >> place & 1 else ~digit
-    return columns
-
-
-def _column_sums(rows: Iterable[int]) -> list[int]:
-    """Add bits column by column; the result's rows are the binary digits of each column's sum."""
-    digits: list[int] = []
-    for row in rows:
-        carry = row
-        for place, digit in enumerate(digits):
-            if not carry:
-                break
-            digits[place], carry = digit ^ carry, digit & carry
-        if carry:
-            digits.append(carry)
-    return digits
+    def _most_common(self, counts: Counter[int], least: float) -> Iterator[tuple[_IndexedLesson, int]]:
+        """Yield the lessons with the most words in common, of equal ones the shortest and then the first."""
+        enough = (
+            (-common, self._lessons[place].size, place) for place, common in counts.items() if common >= least
+        )
+        for common, _, place in sorted(enough):
+            yield self._lessons[place], -common

@@ -52,7 +52,10 @@ class Hit(NamedTuple):
 
 
 class RecallResult(NamedTuple):
-    """The results, the words that were searched for, and how many texts have no vector yet."""
+    """The results, the words that were searched for, and how many texts have no vector yet.
+
+    `doubt` says why the nearest texts were taken for no answer.
+    """
 
     hits: tuple[Hit, ...]
     weights: Weights
@@ -60,6 +63,7 @@ class RecallResult(NamedTuple):
     embedder: str = ""
     unembedded: int = 0
     problem: str = ""
+    doubt: str = ""
 
 
 def merge_results(found: Mapping[str, RecallResult], query: Query) -> RecallResult:
