@@ -112,7 +112,7 @@ def test_what_a_forked_session_repeats_happened_once(bank_cli: Command, project:
 def test_an_episode_that_could_not_be_read_again_is_refused(
     project: Path, fields: dict[str, Any], reason: str
 ) -> None:
-    with Bank.open(project) as bank:
+    with Bank.open(project, create=True) as bank:
         with pytest.raises(RecordError, match=reason):
             bank.runs.record_episode(Episode(id="e1", **fields))
         plain: dict[str, Any] = {"status": "failed"}

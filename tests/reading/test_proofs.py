@@ -33,6 +33,12 @@ def test_what_failed_since_comes_last_until_it_helps_again() -> None:
     assert _ranked(*runs, (("a",), ())) == ["a", "b"]
 
 
+def test_one_failure_says_little_against_what_worked_often() -> None:
+    often = [(("a",), ())] * 10
+    assert _ranked(*often, (("b",), ("a",))) == ["a", "b"]
+    assert _ranked(*often, *[(("b",), ("a",))] * 3) == ["b", "a"]
+
+
 def test_a_part_that_failed_is_the_whole_that_failed() -> None:
     assert proofs([(("make a && make b",), ()), ((), ("make b",))])["make a && make b"].has_failed_since
 

@@ -134,6 +134,56 @@ def test_a_linter_whose_findings_a_command_mended_does_not_still_fail(
     assert "`bun run test` passed" in story.outcome
 
 
+TIMED_OUT = "Command timed out after 2m 0s"
+
+
+@pytest.mark.req("A1", "A8")
+@pytest.mark.parametrize(
+    ("calls", "status", "end"),
+    [
+        ([("bun test", BAD)], "partial", "At the end `bun test` still failed."),
+        ([("bun test", BAD), ("bun test", "")], "success", "At the end `bun test` passed."),
+        (
+            [("bun test", TIMED_OUT), ("bun test --shard=1/2", "")],
+            "partial",
+            "At the end `bun test --shard=1/2` passed and `bun test` still failed.",
+        ),
+        (
+            [("bun test", TIMED_OUT), ("bun test --shard=1/2", ""), ("bun test --shard=2/2", "")],
+            "success",
+            "passed.",
+        ),
+        (
+            [("bun test", BAD), ("bun test tests/other.test.ts", "")],
+            "partial",
+            "`bun test tests/other.test.ts` passed and `bun test` still failed.",
+        ),
+    ],
+)
+def test_a_log_that_ends_well_is_no_success_while_a_check_fails(
+    bank: Bank, tmp_path: Path, calls: list[tuple[str, str]], status: str, end: str
+) -> None:
+    session = Session(tmp_path / "s-1.jsonl")
+    session.user("Make the tests green.")
+    for number, (command, output) in enumerate(calls):
+        session.edit("src/cache.ts", f"connect({number})", f"connect({number + 1})")
+        session.bash(command, output or "3 pass\n0 fail", failed=bool(output))
+    session.agent("Done, everything works.")
+    story = session.account(bank)
+    assert (bank.runs.episode("s-1").status.value, story.outcome.endswith(end)) == (status, True), (
+        story.outcome
+    )
+    # Neither reading the log again nor reflecting again changes it; whoever says how it ended is believed.
+    bank.runs.finish(tmp_path / "s-1.jsonl")
+    bank.reflect("s-1")
+    assert bank.runs.episode("s-1").status.value == status
+    decided = CaptureOverrides(status=EpisodeStatus.SUCCESS)
+    bank.runs.finish(tmp_path / "s-1.jsonl", overrides=decided)
+    assert bank.runs.episode("s-1").status is EpisodeStatus.SUCCESS
+    bank.reflect("s-1")
+    assert bank.runs.episode("s-1").status is EpisodeStatus.SUCCESS
+
+
 @pytest.mark.req("A8")
 def test_an_account_of_a_run_that_broke_off_says_where(bank: Bank, tmp_path: Path) -> None:
     session = Session(tmp_path / "s-1.jsonl")

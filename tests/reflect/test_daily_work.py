@@ -16,7 +16,7 @@ from tests.conftest import START
 
 FILE = "/home/x/shop/src/cart.ts"
 NOISE = "ERROR: Failed parsing extensions of the certificate"
-CHANCE = "passes and fails with nothing changed"
+CHANCE = "now and then"
 PROBE = (
     "  1 failing\n  1) Workspace Probe\n       enables a repository:\n     Error: Timeout of 2000ms exceeded."
 )
@@ -90,8 +90,8 @@ def test_a_test_that_fails_in_task_after_task_and_passed_untouched_fails_by_chan
             bank, number, [_call("pnpm test", 1, PROBE), _edit("a = 1;"), _call("pnpm test", 0, "12 passing")]
         )
     told = [lesson.summary for lesson in _lessons(bank) if CHANCE in lesson.summary]
-    because = "“Workspace Probe enables a repository: Error: Timeout of 2000ms exceeded”"
-    assert told == [f"`pnpm test` {CHANCE} ({because}): run it again"]
+    problem = f"“Workspace Probe enables a repository” of `pnpm test` times out {CHANCE}"
+    assert told == [f"{problem} (“Timeout of 2000ms exceeded”): run it again"]
 
 
 @pytest.mark.req("N1")
@@ -107,6 +107,26 @@ def test_a_way_to_run_one_test_that_runs_them_all_is_not_told(bank: Bank) -> Non
             ],
         )
     assert "--grep" not in _brief(bank)
+
+
+@pytest.mark.req("N1")
+def test_a_filter_that_chooses_nothing_stands_in_no_other_lesson(bank: Bank) -> None:
+    refused = "Error: connect ECONNREFUSED 127.0.0.1:5432"
+    chosen = [_call(f'pnpm test -- --grep "{name}"', 0, "50 passing (7s)") for name in ("Cart", "Stock")]
+    told = ""
+    for number in range(3):
+        calls = [
+            _call('pnpm test -- --grep "Cart"', 1, refused),
+            _call("make db-up", 0, "database is up"),
+            _call('pnpm test -- --grep "Cart"', 0, "50 passing (7s)"),
+            _call("pnpm test", 0, "50 passing (7s)"),
+        ]
+        _learn(bank, number, [*calls, *(chosen if number == 2 else ())])
+        told = _brief(bank)
+        assert ("runs all tests" in told) == (number == 2)
+    assert told.count("--grep") == 1
+    assert "`pnpm test` fails" in told
+    assert "run `make db-up` first" in told
 
 
 @pytest.mark.req("N1")

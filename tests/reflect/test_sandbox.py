@@ -207,6 +207,22 @@ def test_what_one_sandbox_blocks_is_one_entry_that_names_the_kinds(bank: Bank) -
 
 
 @pytest.mark.req("N1")
+def test_many_blocked_commands_are_cut_and_what_to_do_stays_whole(bank: Bank) -> None:
+    commands = [f"npm run serve-application-number-{at}" for at in range(5)]
+    calls = [
+        *((each, NO_PORT) for each in commands),
+        *((f"git fetch upstream{at}", NO_HOST) for at in range(3)),
+    ]
+    for hours, call in enumerate(calls * 2):
+        _run(bank, f"run-{hours}", *call, hours=hours, provider="codex", approvals="on")
+    (told,) = [
+        line for line in bank.brief(repo="shop", provider="codex").text.splitlines() if "sandbox" in line
+    ]
+    assert "ask to run them outside of the sandbox (seen" in told
+    assert told.count("other commands") == 1
+
+
+@pytest.mark.req("N1")
 @pytest.mark.parametrize(("asker", "is_told"), [("codex", True), ("opencode", False)])
 def test_a_right_that_one_client_lacks_is_no_failure_of_another(
     bank: Bank, asker: str, is_told: bool

@@ -64,12 +64,11 @@ def learning_curve(runs: Sequence[tuple[datetime, int]]) -> tuple[CurvePoint, ..
     if groups < 2:
         return ()
     edges = [len(runs) * at // groups for at in range(groups + 1)]
-    return tuple(_point(runs[start:end]) for start, end in pairwise(edges))
-
-
-def _point(runs: Sequence[tuple[datetime, int]]) -> CurvePoint:
-    counts = [count for _, count in runs]
-    mean, freedom = sum(counts) / len(counts), len(counts) - 1
-    variance = sum((count - mean) ** 2 for count in counts) / freedom
-    reach = quantile(freedom) * sqrt(variance / len(counts))
-    return CurvePoint(runs[0][0], len(counts), mean, max(0.0, mean - reach), mean + reach)
+    points = []
+    for start, end in pairwise(edges):
+        counts = [count for _, count in runs[start:end]]
+        mean, freedom = sum(counts) / len(counts), len(counts) - 1
+        variance = sum((count - mean) ** 2 for count in counts) / freedom
+        reach = quantile(freedom) * sqrt(variance / len(counts))
+        points.append(CurvePoint(runs[start][0], len(counts), mean, max(0.0, mean - reach), mean + reach))
+    return tuple(points)

@@ -8,17 +8,21 @@
               where the hold-out has withheld it often enough, the chance that giving it prevents its failure
     merit   = chance · (½ + importance) · (½ + trust), and more when the remedy is known
 
-What a person said or approved holds for every run. Likeness to the task's words only settles ties: it says
-little about which failures a run will meet. A lesson that is hardly likely is left out, and so is the third
-of lessons that say the same.
+What a person said or approved holds for every run: among such lessons the documented score counts instead of
+the importance, 0.4 importance + 0.3 recency + 0.3 relevance to the task. Of mined lessons likeness to the
+task's words only settles ties: it says little about which failures a run will meet. A lesson that is hardly
+likely is left out, and so is the third of lessons that say the same.
 
 The words of a prompt or a task are also matched with lessons that speak of the same, and with a project.
 """
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from math import erf, inf, sqrt
+from typing import TYPE_CHECKING
 
 from archivist.brief.select import BriefedLesson, LeftLesson, says_remedy
 from archivist.cold_start import lazy_pattern
@@ -26,6 +30,11 @@ from archivist.config import BriefRules
 from archivist.recall.keywords import Overlap, keywords, matches
 from archivist.records import Lesson, LessonType, Source, Status, Tally
 from archivist.text import CHARACTERS_PER_TOKEN
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from archivist.config import RecallRules
 
 HALF_LIFE_RUNS = 12
 # What so many runs in a row did not meet, though nothing kept them from it, is over.
@@ -125,6 +134,15 @@ def trust_in(tally: Tally) -> float:
     return (1 + erf((means[1] - means[0]) / sqrt(2 * variance))) / 2
 
 
+def documented_score(lesson: Lesson, relevance: float, *, rules: RecallRules, now: datetime) -> float:
+    """Return the score that orders memories: by importance, recency and relevance."""
+    age = (now - (lesson.last_seen or lesson.edited)).total_seconds() / 86_400
+    recency = 0.5 ** (max(0.0, age) / rules.half_life_days) if rules.half_life_days else 0.0
+    weights = rules.archivist_importance, rules.archivist_recency, rules.archivist_relevance
+    parts = lesson.importance, recency, relevance
+    return sum(weight * part for weight, part in zip(weights, parts, strict=True))
+
+
 def rank_lessons(
     offered: Sequence[BriefedLesson],
     *,
@@ -133,13 +151,14 @@ def rank_lessons(
     rules: BriefRules,
     tallies: Mapping[str, Tally] | None = None,
     tokens: Callable[[str], int] | None = None,
+    score: Callable[[Lesson, float], float] | None = None,
 ) -> tuple[list[BriefedLesson], list[LeftLesson]]:
-    """Return the lessons to give, best first, within the number and the budget that the rules allow.
+    """Return the lessons to give, best first, within the rules, and those left out, each with the reason.
 
-    What a person said comes first and leaves the mined lessons their number. Candidates come after all
-    others, and no more of them than the rules allow. The lessons that are left out follow, each with the
-    reason. `tokens` counts a text's tokens; without it four characters are one.
+    What a person said comes first, by its `score`, and leaves the mined lessons their number. Candidates come
+    after all others. `tokens` counts a text's tokens; without it four characters are one.
     """
+    most_alike = max(similarity.values(), default=1.0)
     likely: list[tuple[bool, bool, float, float, int, int]] = []
     left: list[LeftLesson] = []
     for place, each in enumerate(offered):
@@ -148,10 +167,10 @@ def rank_lessons(
         # What a message offers is said again by the message itself.
         is_shown = bool(lesson.remedies) or (has_remedy and not lesson.signature)
         if chance >= LEAST_CHANCE * _price(lesson, has_remedy=is_shown):
-            use = merit(chance, lesson.importance, has_remedy, (tallies or {}).get(lesson.id))
+            likeness, is_mined = similarity.get(lesson.id, 0.0), not is_said(lesson)
+            weight = lesson.importance if is_mined or score is None else score(lesson, likeness / most_alike)
+            use = merit(chance, weight, has_remedy, (tallies or {}).get(lesson.id))
             is_candidate = lesson.status is Status.CANDIDATE
-            likeness = similarity.get(lesson.id, 0.0)
-            is_mined = not is_said(lesson)
             likely.append((is_mined, is_candidate, -round(use, 3), -likeness, lesson.number, place))
         else:
             is_once = lesson.type is LessonType.PREFERENCE and not chance
@@ -159,9 +178,8 @@ def rank_lessons(
     chosen: list[BriefedLesson] = []
     words: dict[str, frozenset[str]] = {}
     room: float = rules.budget_tokens
-    candidates_left = rules.max_candidates
     max_lines = max(rules.max_lessons, rules.max_task_lessons)
-    mined_left = rules.max_task_lessons
+    candidates_left, mined_left = rules.max_candidates, rules.max_task_lessons
     for is_mined, is_candidate, *_, place in sorted(likely):
         lesson = offered[place].lesson
         cost = cost_in_tokens(lesson, tokens)

@@ -26,6 +26,10 @@ GLOBAL_MARK = "global-"
 _ASKS = {OUTSIDE_ADVICE: "report it as not run", OUTSIDE_ADVICE_FOR_ALL: "report them as not run"}
 _USE_OTHERS = ", and use the checks that work"
 _WORKED = " (worked in "
+# In the key of a lesson on a way to run some tests that runs them all.
+_UNFILTERED = "|unfiltered:"
+# A lesson quotes so much of a test's name at least.
+_NAMED_BY = 40
 
 
 class BriefFormat(StrEnum):
@@ -162,7 +166,7 @@ class RenderedBrief(NamedTuple):
     `withheld` are the lessons that the hold-out kept back, `stale` the names of stale ones, each with its
     reason, `left` the others that were weighed and are not told. `project` is the project that the brief is
     about, `project_by` how that was decided, `habits` what works and what often fails in it, `chances` the
-    chance of each lesson of a project that the next run meets it.
+    chance of each lesson of a project that the next run meets it, `why_no_lesson` the reason if it has none.
     """
 
     text: str
@@ -175,6 +179,7 @@ class RenderedBrief(NamedTuple):
     habits: Habits = NO_HABITS
     left: tuple[LeftLesson, ...] = ()
     chances: Mapping[str, float] = MappingProxyType({})
+    why_no_lesson: str = ""
 
     def count_crowded(self) -> str:
         """Say how many lessons that a person wrote, said or approved did not fit; empty without any."""
@@ -220,7 +225,8 @@ def drop_contradicted(offered: list[BriefedLesson]) -> list[BriefedLesson]:
 def order_issues(issues: Iterable[BriefedLesson], role: str) -> list[BriefedLesson]:
     """Return known issues, the most frequent first; what two domains say alike is told once.
 
-    Of those as frequent as each other the bank's own come first, then those of the asking role.
+    Of those as frequent as each other the bank's own come first, then those of the asking role, then what is
+    more important.
     """
     ordered = sorted(
         issues,
@@ -228,6 +234,7 @@ def order_issues(issues: Iterable[BriefedLesson], role: str) -> list[BriefedLess
             -each.lesson.frequency,
             not each.is_own,
             bool(role) and each.lesson.role != role,
+            -each.lesson.importance,
             each.lesson.number,
         ),
     )
@@ -244,7 +251,7 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
     """
     words = {each.name: f"{each.lesson.summary} {each.lesson.rule}" for each in chosen}
     said = " ".join(words.values())
-    failing = " ".join(words[each.name] for each in chosen if each.lesson.category != "test_strategy")
+    warned = " ".join(words[each.name] for each in chosen if each.lesson.category != "test_strategy")
     advised = {remedy for each in chosen for remedy in each.lesson.remedies}
     # What mends the findings of a check is told with the check.
     is_fix_told = any(each.lesson.remedies and "|check:" in each.lesson.signature for each in chosen)
@@ -253,7 +260,7 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
         for each in habits.works
         # That a default sometimes finds this or that is no news.
         if (not each.is_plain or (each.errors and 2 * each.found_in >= each.tried))
-        and f"`{each.command}`" not in (said if each.errors else failing)
+        and f"`{each.command}`" not in (said if each.errors else warned)
         and each.command not in advised
         and not (is_fix_told and each.purpose == "fix")
     ]
@@ -266,7 +273,9 @@ def leave_told(habits: Habits, chosen: Sequence[BriefedLesson]) -> Habits:
         for each in habits.fails
         if each.call not in named and f"`{each.call}`" not in said and shown.isdisjoint(each.events)
     )
-    return habits._replace(works=tuple(works), fails=tuple(fails))
+    # One that fails by chance, or that failed before, has its lesson.
+    failing = tuple(name for name in habits.failing_tests if name[:_NAMED_BY] not in said)
+    return habits._replace(works=tuple(works), fails=tuple(fails), failing_tests=failing)
 
 
 def says_to_ask(text: str) -> bool:
@@ -310,6 +319,38 @@ def fit_to_sandbox(lessons: Sequence[Lesson], approvals: Callable[[], str]) -> l
             lesson = replace(lesson, summary=summary, rule=rule)  # noqa: PLW2901
         found.append(lesson)
     return found
+
+
+def name_whole_suites(lessons: Sequence[Lesson]) -> list[Lesson]:
+    """Return lessons that name all tests instead of a way to run some which another one says to run all.
+
+    One that advises such a call is left out.
+    """
+    forms = [form for lesson in lessons if (form := lesson.signature.partition(_UNFILTERED)[2])]
+    found: list[Lesson] = []
+    for lesson in lessons if forms else ():
+        told = f"{lesson.summary}\0{lesson.rule}"
+        worded = told if _UNFILTERED in lesson.signature else _without_filters(told, forms)
+        if worded != told and not is_of_person(lesson):
+            from dataclasses import replace
+
+            if any(_without_filters(f"`{each}`", forms) != f"`{each}`" for each in lesson.remedies):
+                continue
+            summary, _, rule = worded.partition("\0")
+            lesson = replace(lesson, summary=summary, rule=rule)  # noqa: PLW2901
+        found.append(lesson)
+    return found or list(lessons)
+
+
+def _without_filters(text: str, forms: Iterable[str]) -> str:
+    spans = text.split("`")
+    for form in forms:
+        start, _, mark = form.partition("<")
+        for at, call in enumerate(spans):
+            named = call[len(start) :].partition(" ")[0] if at % 2 and call.startswith(start) else ""
+            if named and named[0] not in "-|&;>2" and ("." in named or not mark.startswith("file")):
+                spans[at] = start.partition(" -")[0].rstrip()
+    return "`".join(spans)
 
 
 def is_of_person(lesson: Lesson) -> bool:

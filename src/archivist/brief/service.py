@@ -25,6 +25,7 @@ from archivist.brief.select import (
     fit_to_sandbox,
     is_of_person,
     leave_told,
+    name_whole_suites,
     order_issues,
     rules_for,
 )
@@ -53,9 +54,9 @@ _LOADED = 40
 _WEIGHTS = ("id", "number", "status", "frequency", "importance", "last_seen", "rule", "remedies")
 # More sightings make a lesson no more likely.
 _COUNTED = 50
-# The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
 # A subagent makes a few of a session's calls, and so meets few of its failures.
 _OF_SUBAGENT = 0.5
+# The working tree is asked about this many times what is chosen: what would replace a stale lesson, too.
 _IN_RESERVE = 4
 # The id of a brief is not known before it is recorded, but its length is.
 _ID_CHARACTERS = 26
@@ -68,12 +69,12 @@ _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
 _HABITS_OF = frozenset(("episode", "lesson"))
 # The commands that work take this part of the budget at most.
 _SHARE_OF_HABITS = 3
-_USAGE = "usage:"
+_USAGE = ("usage:", "unfiltered:")
 _OVERCOME = "out of date: what failed went well in the runs since"
 _NO_ROOM = "did not fit: others were seen more often"
 _ORDER = (
-    "order: what a person said or approved, then by the chance that the next run meets it, its importance and"
-    " trust; what was seen once comes last"
+    "order: what a person said or approved, by importance, recency and relevance to the task; then by the"
+    " chance that the next run meets it, its importance and trust; what was seen once comes last"
 )
 # So many of the lessons that are left out are named with the reason.
 _LEFT = 50
@@ -105,8 +106,13 @@ class Briefs(BankService):
         """
         asked, said_by = request or BriefRequest(**fields), ""
         if asked.is_about_nothing:
-            project, said_by = _project_with_runs(self._bank)
-            asked = asked._replace(project=project)
+            from archivist.projects import resolve_project, run_projects
+
+            with self._bank.reading() as reader:
+                project, said_by = resolve_project(reader, "", self._bank.folder, self._bank.root)
+                project, said_by = (project, said_by) if project in run_projects(reader) else ("", "")
+            # Whoever has a role asks as that role.
+            asked = asked._replace(project=project, role=self._bank.actor.role)
         selection = select_lessons(self._bank, asked, global_bank=global_bank, tokens=tokens)
         selection = selection._replace(project_by=selection.project_by or said_by)
         # Other forms are read by programs, or documented word by word.
@@ -116,7 +122,8 @@ class Briefs(BankService):
             asked.form is None and not asked.preset and asked.audience == BriefRequest(role=asked.role)
         )
         has_core = is_text if asked.is_about_project else is_dispatch and bool(asked.role)
-        return deliver(self._bank, selection, asked, global_bank=global_bank, has_core=has_core)
+        told = deliver(self._bank, selection, asked, global_bank=global_bank, has_core=has_core)
+        return told if told.chosen else told._replace(why_no_lesson=self._explain_empty(told, asked))
 
     @reads(Layer.LESSONS)
     def reasons(self, brief: RenderedBrief) -> list[str]:
@@ -202,15 +209,15 @@ class Briefs(BankService):
         }
         return {moment: count for moment, count in counts.items() if count or moment.startswith("told")}
 
-    @reads(Layer.LESSONS)
-    def explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
-        """Return why a brief has no text, and what to do about it."""
+    def _explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
+        """Return why a brief tells no lesson, and what to do about it."""
         import shlex
 
         from archivist import paths, projects
 
         if brief.withheld:
-            return f"randomly withheld from this run, to measure the effect: {_join_names(brief.withheld)}"
+            held_back = ", ".join(each.name for each in brief.withheld)
+            return f"randomly withheld from this run, to measure the effect: {held_back}"
         if brief.stale:
             name, reason = brief.stale[0]
             more = f", and {len(brief.stale) - 1} more" if len(brief.stale) > 1 else ""
@@ -279,7 +286,7 @@ class Briefs(BankService):
 
         found = heal(self._bank, error, HealRequest(tool, command, repo, project, run, provider))
         text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
-        return found._replace(text=text)
+        return found._replace(text=text, why_no_lesson="" if text else "no remedy known for this error")
 
 
 def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
@@ -304,10 +311,6 @@ def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
 def _asked_facets(request: BriefRequest) -> dict[str, str]:
     facets = {"role": request.role, "provider": request.provider}
     return {name: word for name, word in facets.items() if word}
-
-
-def _join_names(lessons: Sequence[BriefedLesson]) -> str:
-    return ", ".join(each.name for each in lessons)
 
 
 def select_lessons(
@@ -442,12 +445,11 @@ def _select_for_project(
     count_tokens: Callable[[Sequence[BriefedLesson], Habits], int],
 ) -> RenderedBrief:
     """Choose what the project of a request met, best first; likeness to the task settles ties."""
-    from archivist.brief.rank import rank_lessons
+    from archivist.brief.rank import documented_score, rank_lessons
     from archivist.projects import names_of
     from archivist.recall.keywords import keywords
 
-    words, audience = sorted(keywords(request.task)), request.audience
-    project, said_by = request.project, ""
+    words, audience, project, said_by = sorted(keywords(request.task)), request.audience, request.project, ""
     with bank.reading() as reader:
         if not project:
             project, said_by = _resolve_project(bank, reader, request.repo, words, request.task)
@@ -461,6 +463,7 @@ def _select_for_project(
         timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
         lessons = [each for each in lessons if not _is_of_others(each, timeouts, request.provider)]
         lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
+        lessons = name_whole_suites(lessons)
     offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.
@@ -477,13 +480,13 @@ def _select_for_project(
         # The user does not speak with it, so it is not told what they often ask for.
         offered = [each for each in offered if not each.lesson.is_request]
         chances = {name: chance * _OF_SUBAGENT for name, chance in chances.items()}
+        habits = habits.for_subagent()
     rank = partial(rank_lessons, chances=chances, similarity=hits, tallies=tallies, tokens=tokens)
+    rank = partial(rank, score=partial(documented_score, rules=bank.config.recall, now=bank.now()))
     shown, stale, left = _shortlist(bank, offered, rules, rank)
     left += [LeftLesson(each, _OVERCOME) for each in map(BriefedLesson, lessons) if each not in offered]
     chosen, unfitting = rank(shown, rules=rules)
     room = rules.budget_tokens
-    if request.preset == BriefPreset.SUBAGENT:
-        habits = habits._replace(fails=())
     habits = leave_told(_leave_slow(habits, timeouts, request.provider), chosen)
     habits = _fit_habits(habits, lambda some: count_tokens((), some) <= room // _SHARE_OF_HABITS)
     # The heading and the fence take room from the lessons; ranking anew may let a shorter lesson in.
@@ -628,15 +631,6 @@ def _search_lessons(reader: Reader, words: list[str]) -> dict[str, float]:
     if not query:
         return {}
     return search_records(reader, query, "lesson", _HITS)
-
-
-def _project_with_runs(bank: Bank) -> tuple[str, str]:
-    """Return the project of the folder and the reason, if the bank knows runs of it; else empty texts."""
-    from archivist import projects
-
-    with bank.reading() as reader:
-        project, said_by = projects.resolve_project(reader, "", bank.folder or bank.root, bank.root)
-        return (project, said_by) if project in projects.run_projects(reader) else ("", "")
 
 
 def _resolve_project(

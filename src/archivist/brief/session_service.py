@@ -43,7 +43,7 @@ class SessionBriefs(BankService):
         agent: str = "",
         global_bank: Bank | None = None,
     ) -> RenderedBrief:
-        """Brief a session that starts, and record the run with its agent and the repository of its folder."""
+        """Brief a session that starts, in the actor's role; record it with its agent and its repository."""
         from archivist.brief.record_service import deliver
         from archivist.brief.service import select_lessons
 
@@ -52,7 +52,7 @@ class SessionBriefs(BankService):
         def open_run(writer: Writer) -> bool:
             return self._open_run(writer, run, project, folder, agent)
 
-        request = _SESSION._replace(project=project, provider=provider, run=run)
+        request = _SESSION._replace(project=project, role=bank.actor.role, provider=provider, run=run)
         selection = select_lessons(bank, request, global_bank=global_bank)
         return deliver(
             bank,
@@ -87,13 +87,14 @@ class SessionBriefs(BankService):
         from archivist import projects
         from archivist.capture.runs import claim_run
         from archivist.records import Episode
+        from archivist.records.run_words import ROLE
 
         bank = self._bank
         claim_run(writer, run, bank.actor)
         # A session begins again when it is resumed, cleared or compacted.
         is_known = writer.get(Episode, run) is not None
         if not is_known:
-            extra: dict[str, object] = {}
+            extra: dict[str, object] = {ROLE: bank.actor.role} if bank.actor.role else {}
             if folder is not None:
                 extra[projects.CHECKOUT] = projects.checkout_info(folder, bank.root)
             begun = Episode(

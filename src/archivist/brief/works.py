@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from archivist.records.words import NOTES, ORCHESTRATOR_RUN, SUBAGENT_RUN, Provenance, Status
 
 if TYPE_CHECKING:
+    from archivist.reading.suite_state import RunTests
     from archivist.store.protocol import Reader
 
 # The tables of failures that one run and its subagents noted.
@@ -49,7 +50,10 @@ _APPROVALS = '"approvals":"'
 _LATEST_MODES = 5
 # What such calls may do is a matter of the client's sandbox: another client's runs say nothing of it.
 _OF_CLIENT = frozenset(("permission", "network"))
-_NOTED_PARTS = ('"attempts":{"', '"works":[[', _FAILED)
+_NOTED_PARTS = ('"attempts":{"', '"works":[[', '"tests":[[', _FAILED)
+# Of the tests that the latest runs left failing so many are named.
+_TESTED_RUNS, _MOST_TESTS, _LONGEST_TEST = 10, 3, 70
+_LEFT_FAILING = "Failing when the last session ended: {}: not of your change"
 # What is told to fail did so in two of the latest runs that failed in anything: where little fails, these
 # reach further back, and where much does, what stopped failing is soon told no more.
 _FAILING_RUNS = 10
@@ -185,8 +189,9 @@ class FailingCall(NamedTuple):
 
     def describe(self, *, is_first: bool) -> str:
         """Return what a line says of it; the first says what is counted."""
-        count = f"in {self.met} of {self.runs} runs" if is_first else f"{self.met}"
-        return f"`{self.call}` ({'; '.join(filter(None, (self.error, count, self.advice)))})"
+        count = f"in {self.met} of {self.runs} runs" if is_first else f"in {self.met}"
+        error = f" ({self.error})" if self.error else ""
+        return f"`{self.call}` {count}{error}" + (f": {self.advice}" if self.advice else "")
 
 
 class FailingRun(NamedTuple):
@@ -214,6 +219,8 @@ class Habits(NamedTuple):
     works: tuple[WorkingCommand, ...] = ()
     fails: tuple[FailingCall, ...] = ()
     outcomes: tuple[RunOutcome, ...] = ()
+    failing_tests: tuple[str, ...] = ()
+    mended_tests: frozenset[str] = frozenset()
 
     def for_client(self, provider: str) -> "Habits":
         """Leave out what only the runs of other clients lacked a right or the network for."""
@@ -223,14 +230,21 @@ class Habits(NamedTuple):
             )
         )
 
+    def for_subagent(self) -> "Habits":
+        """Leave out what failed: a subagent is told only what it is likely to need."""
+        return self._replace(fails=(), failing_tests=())
+
     def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
         """Say whether runs made the call of these tags with success since one last met a failure of it.
 
-        That no run reaches a server is refuted by the first that does. A test is over that did not fail in
-        runs of the tests, whatever else they found.
+        That no run reaches a server is refuted by the first that does. A test is over that passed, or did not
+        fail in runs of the tests, whatever else they found.
         """
         since = takewhile(lambda run: failure not in run.failures, self.outcomes)
         if failure.partition("|")[2].startswith(_TEST):
+            words = f"{failure.rpartition(':')[2]}-"
+            if _FLAKY not in tags and any(words.startswith(f"{each}-") for each in self.mended_tests):
+                return True
             met = sum(failure in run.failures for run in self.outcomes)
             tried = sum(not run.tried.isdisjoint(tags) for run in self.outcomes)
             passed = sum(not run.tried.isdisjoint(tags) for run in since)
@@ -244,6 +258,7 @@ class Habits(NamedTuple):
         return {
             "works": [each.view() for each in self.works],
             "fails": [each.view() for each in self.fails],
+            "failing_tests": [{"test": name} for name in self.failing_tests],
         }
 
     def lines(self) -> list[str]:
@@ -251,6 +266,7 @@ class Habits(NamedTuple):
         lines = (
             format_line(self.works),
             format_failing(self.fails),
+            format_tests(self.failing_tests),
         )
         return [line for line in lines if line]
 
@@ -312,6 +328,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     failures: dict[str, list[Mapping[str, Any]]] = {}
     attempts: dict[str, list[Mapping[str, Any]]] = {}
     providers: dict[str, str] = {}
+    tests: list[RunTests] = []
     # A review of a session is none of the user's own, and its log does not name the session.
     sessions = [row for row in rows if row[1] or row[3] != SUBAGENT_RUN]
     for name, parent, provider, _, extra in sessions or rows:
@@ -332,6 +349,8 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
             noted += notes.get("works") or ()
             failures.setdefault(root, []).append(notes.get("failures") or {})
             attempts.setdefault(root, []).append(notes.get("attempts") or {})
+            if len(runs) <= _TESTED_RUNS:
+                tests.append((notes.get("tests") or (), notes.get("mended") or ()))
     outcomes = tuple(_outcome_of(failures[root], attempts[root]) for root in attempts)
     noted_failures = [failures.get(root, []) for root in runs]
     # What neither passed nor found anything in common is not understood.
@@ -340,18 +359,31 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
         for each in count_found(select_commands(list(runs.values()), list(runs)), noted_failures)
         if (each.passed >= _LEAST_RUNS and each.purpose_runs >= _LEAST_USE * len(runs)) or each.errors
     )
+    went_well = dict(zip(attempts, (outcome.went_well for outcome in outcomes), strict=True))
+    fails = _select_latest(failures, providers, went_well)
+    if not tests:
+        return Habits(works, fails, outcomes)
+    from archivist.reading.suite_state import follow_tests
+
+    return Habits(works, fails, outcomes, *follow_tests(reversed(tests)))
+
+
+def _select_latest(
+    failures: Mapping[str, Sequence[Mapping[str, Any]]],
+    providers: Mapping[str, str],
+    went_well: Mapping[str, frozenset[str]],
+) -> tuple[FailingCall, ...]:
+    """Choose what the latest failing runs failed in; all is given by run, the latest first."""
     latest = list(providers)
-    well = dict(zip(attempts, (outcome.went_well for outcome in outcomes), strict=True))
     failing = {
         at: FailingRun(
-            failures[root], providers[root], [well[later] for later in latest[:at] if later in well]
+            failures[root], providers[root], [went_well[later] for later in latest[:at] if later in went_well]
         )
         for at, root in enumerate(latest)
         if any(failures.get(root, ()))
     }
     counted = list(failing)[:_FAILING_RUNS]
-    fails = select_failing([failing[at] for at in counted], counted[-1] + 1 if counted else 0)
-    return Habits(works, fails, outcomes)
+    return select_failing([failing[at] for at in counted], counted[-1] + 1 if counted else 0)
 
 
 def find_approvals(reader: "Reader", names: Sequence[str], provider: str) -> str:
@@ -519,11 +551,19 @@ def format_failing(calls: Sequence[FailingCall]) -> str:
     """Return one line that tells what keeps failing, as much as fits."""
     line = ""
     for at, each in enumerate(calls):
-        longer = (f"{line}, " if line else _FAILING) + each.describe(is_first=not at)
+        longer = (f"{line}; " if line else _FAILING) + each.describe(is_first=not at)
         if len(longer) > _LONGEST_FAILING:
             break
         line = longer
     return line
+
+
+def format_tests(names: Sequence[str]) -> str:
+    """Return one line that names the tests that failed when the last session ended."""
+    shown = [name if len(name) <= _LONGEST_TEST else f"{name[:_LONGEST_TEST].rstrip()}…" for name in names]
+    named = [f"“{name}”" for name in shown[:_MOST_TESTS]]
+    more = [f"{len(names) - _MOST_TESTS} more"] if len(names) > _MOST_TESTS else []
+    return _LEFT_FAILING.format(", ".join(named + more)) if named else ""
 
 
 def _entries_of(noted: "Sequence[NotedRun]") -> Iterator[tuple[int, str, Mapping[str, Any]]]:

@@ -38,13 +38,13 @@ from archivist.files.worktrees import (
     read_small_text,
     real_folder,
     remote_of,
+    remotes_of,
     repository_around,
     repository_of,
     shared_git_dir,
     worktrees_of,
 )
 from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_address, remote_address
-from archivist.text import on_one_line
 
 _EDITORS = ("Code", "Code - Insiders", "VSCodium")
 _REMOTE_EDITOR = ".vscode-server/data/User"
@@ -92,7 +92,7 @@ class LogHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckoutPlaces:
-    """Where a repository is checked out, and the address of its remote.
+    """Where a repository is checked out, and the addresses of its remotes, that of `origin` first.
 
     `trees` are its worktrees, `former` the places that a person named: where the repository was, or folders
     above such places; `roots` are both. `clones` are other checkouts of the same repository. By folder are
@@ -104,7 +104,7 @@ class CheckoutPlaces:
 
     roots: tuple[Path, ...]
     trees: tuple[Path, ...]
-    remote: str
+    remotes: tuple[str, ...]
     former: tuple[Path, ...] = ()
     clones: tuple[Path, ...] = ()
     left_out: Counter[str] = field(default_factory=Counter)
@@ -155,15 +155,17 @@ class CheckoutPlaces:
         return bool(is_own)
 
     def _is_replaced(self, folder: str, remote: str) -> bool:
-        """Say whether a log names another remote: another repository was in the folder then."""
-        is_asked = any(real_folder(Path(folder)).is_relative_to(former) for former in self.former)
-        if not remote or not self.remote or is_asked:
-            return False
-        address, name = remote_address(remote), project_of_address(self.remote)
-        return address != self.remote if address else remote.lower() != name.lower()
+        """Say whether a log names none of the remotes: another repository was in the folder then.
+
+        Who names one of the worktrees means all of them.
+        """
+        is_asked = any(
+            former in self.trees or real_folder(Path(folder)).is_relative_to(former) for former in self.former
+        )
+        return bool(remote and self.remotes) and not is_asked and not _is_one_of(remote, self.remotes)
 
     def _is_lost_worktree(self, folder: str, remote: str) -> bool:
-        return remote_address(remote) in ("", self.remote) and self.may_have_been_worktree(folder)
+        return remote_address(remote) in ("", *self.remotes[:1]) and self.may_have_been_worktree(folder)
 
     def _is_own(self, folder: str, remote: str) -> bool | None:
         """Say whether a folder is the repository's; None of one inside that may be another repository's."""
@@ -173,9 +175,6 @@ class CheckoutPlaces:
         # A folder that is gone was a part of the repository that it would lie in.
         place = path if is_there else repository_around(nearest_folder(path)) if path.anchor else None
         repository = repository_of(place, top) if place is not None else top
-        # Some clients note no more than `owner/repo`.
-        is_named = remote.lower() == project_of_address(self.remote).lower() != ""
-        is_ours = remote_address(remote) == self.remote != "" or is_named
         # With a folder above them a person names all that were told to be gone.
         is_asked = not is_there and any(path.is_relative_to(former) for former in self.former)
         if is_asked and (self.has_name(folder) or self._is_lost_worktree(folder, remote)):
@@ -187,10 +186,13 @@ class CheckoutPlaces:
         is_repo = is_repository(repository)
         if root is None or (is_repo and repository != repository_of(root, top)):
             # A repository inside of this one is another, unless it is a clone of the same remote.
-            is_clone = repository in self.clones or remote_address(remote_of(repository)) == self.remote != ""
-            return is_clone if is_repo else is_ours
+            own = self.remotes[:1]
+            is_clone = repository in self.clones or remote_address(remote_of(repository)) in own
+            return is_clone if is_repo else _is_one_of(remote, own)
         is_taken = is_there or (is_asked and root in self.trees)
-        is_held = path in self.roots or (is_ours if remote else self._holds(root, path, is_taken=is_taken))
+        is_held = path in self.roots or (
+            _is_one_of(remote, self.remotes) if remote else self._holds(root, path, is_taken=is_taken)
+        )
         return is_held or (None if root in self.trees else False)
 
     def _holds(self, root: Path, path: Path, *, is_taken: bool) -> bool:
@@ -217,13 +219,21 @@ class CheckoutPlaces:
         return is_clients or any(knew_worktree(asked, root / name) for name in inside)
 
 
+def _is_one_of(remote: str, addresses: Iterable[str]) -> bool:
+    """Say whether a log names one of these remotes; some clients note no more than `owner/repo`."""
+    if address := remote_address(remote):
+        return address in addresses
+    return remote.lower() in {project_of_address(each).lower() for each in addresses} - {""}
+
+
 def checkout_places(folder: Path, former: Sequence[Path] = (), clones: Sequence[Path] = ()) -> CheckoutPlaces:
     """Return where the repository of a folder is checked out, and was; a folder in none is its own place."""
     own = Path(os.path.realpath(folder))
-    remote = remote_address(remote_of(repository_of(own, Path(own.anchor))))
+    remotes = map(remote_address, remotes_of(repository_of(own, Path(own.anchor))))
     trees = tuple(worktrees_of(own) or [own])
     roots = dict.fromkeys([*trees, *former])
-    return CheckoutPlaces(tuple(roots), trees, remote, tuple(former), tuple(clones))
+    named = tuple(filter(None, remotes))
+    return CheckoutPlaces(tuple(roots), trees, named, tuple(former), tuple(clones))
 
 
 class FoundLogs(NamedTuple):
@@ -267,12 +277,6 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
     ]
     if places.lost:
         problems[-1] += f"; {name_take(places.lost)}"
-    take = f"archivist setup --moved-from {shlex.quote(str(places.trees[0]))}"
-    problems += [
-        f"{count} left out that began here and whose logs name another repository,"
-        f" {on_one_line(remote)[:100]}; to take them: {take}"
-        for remote, count in places.replaced.items()
-    ]
     return FoundLogs(found, problems, unreadable)
 
 

@@ -13,7 +13,7 @@ from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import Cleaner
 from archivist.capture.runs import claim_run, count_events, require_own_run
 from archivist.records.episode import Episode, merge_episode
-from archivist.records.run_words import BEGAN, FOLDER, UNREAD, EpisodeStatus
+from archivist.records.run_words import BEGAN, DECIDED, FOLDER, UNREAD, EpisodeStatus
 from archivist.records.words import NOTES, PART, Provenance
 from archivist.service import require_name
 from archivist.store.filters import at_least, at_most, equals, not_equals, one_of
@@ -146,7 +146,8 @@ class Intake:
                 status = outcome_of(episode, self._known.outcomes) or status
             if status:
                 self._decided[episode.id] = status
-            self._episodes.append(replace(episode, status=status) if status else episode)
+                episode = replace(episode, status=status, extra={**episode.extra, DECIDED: True})
+            self._episodes.append(episode)
             return
         # A session's start records a run without events.
         from archivist.records.event import Event
@@ -383,6 +384,12 @@ class Intake:
         from archivist.paths import is_folder
 
         folder, root = episode.extra.get(FOLDER), self._bank.root
+        if self._known.project and not episode.parent:
+            with self._bank.reading() as reader:
+                known = reader.get(Episode, episode.id)
+            if known and known.project not in ("", self._known.project):
+                where = f"is filed under {self._known.project}, as it was named"
+                self._strays.append(f"{episode.id} was started in project {known.project}, and {where}")
         if self._known.is_filed or not isinstance(folder, str):
             return episode
         if projects.is_newer(Path(folder), episode.started):

@@ -31,7 +31,7 @@ from archivist.capture.runs import (
 from archivist.errors import BankError, InputError, NotFoundError
 from archivist.paths import bank_name
 from archivist.records.episode import Episode, require_readable
-from archivist.records.run_words import FOLDER, EpisodeKind, EpisodeStatus
+from archivist.records.run_words import FOLDER, ROLE, EpisodeKind, EpisodeStatus
 from archivist.records.words import NOTES, ActorKind, Provenance
 from archivist.service import BankService, require_name
 from archivist.store.filters import contains_item, contains_text, equals, not_equals, one_of
@@ -415,6 +415,7 @@ class Runs(BankService):
             claim_run(writer, name, self._bank.actor)
             if writer.get(Episode, name) is None:
                 project, extra = self._place_of_start(writer, asked.repo)
+                extra |= {ROLE: role} if (role := asked.role or self._bank.actor.role) else {}
                 self.record_episode(
                     Episode(
                         id=name,
@@ -454,11 +455,13 @@ class Runs(BankService):
         """Close runs: take them in, reflect, age the bank, audit, look for regressions.
 
         A source is a log of any known format, or episodes and events in memory. Without one, the overrides
-        name a run that was captured or started before. With `is_strict` one bad line refuses everything.
+        name a run that was captured, started or briefed before. With `is_strict` one bad line refuses all.
         """
         from archivist.capture.results import FinishResult
 
         overrides = overrides or CaptureOverrides()
+        if not sources:
+            self._require_known(overrides.run)
         given = sources or ([Episode(id=overrides.run)],)
         episodes, skipped, strays = self._take_sources(given, overrides, format_name, is_strict, global_bank)
         runs = [
@@ -471,6 +474,15 @@ class Runs(BankService):
             self._bank.erasure.prune_if_due()
         self._bank.stream.reflect(if_due=True)
         return FinishResult(tuple(runs), skipped, strays)
+
+    def _require_known(self, run: str) -> None:
+        from archivist.records import Brief
+
+        with self._bank.reading() as reader:
+            name = clean_name(run)
+            if reader.get(Episode, name) is None and not reader.count(Brief, equals("run", name)):
+                hint = "name its log, or begin with archivist run start --run ID"
+                raise NotFoundError("run", run, hint=hint)
 
     def _finish_run(
         self, episode: Episode, domain: str, global_bank: Bank | None, *, is_named_only: bool

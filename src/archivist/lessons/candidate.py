@@ -7,7 +7,7 @@ Miners, reviewers, people, agents, files and shares all describe a lesson as a `
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
@@ -70,6 +70,17 @@ class LessonChanges(LessonAttributes, total=False):
 
     summary: str
     type: LessonType | str
+
+
+def refuse_unknown(call: str, fields: Iterable[str], known: Collection[str]) -> None:
+    """Raise TypeError for a keyword that a call does not take, as Python does for any function."""
+    for name in fields:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, sorted(LessonChanges.__optional_keys__), n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{hint}")
 
 
 class LessonChange(StrEnum):

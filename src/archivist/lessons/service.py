@@ -34,6 +34,7 @@ from archivist.lessons.candidate import (
     clean_lesson,
     clean_lesson_text,
     derive_tags,
+    refuse_unknown,
     said_by,
 )
 from archivist.lessons.evidence_service import find_repository, met_with, require_support, resolve_evidence
@@ -164,6 +165,7 @@ class Lessons(BankService):
 
         What an agent adds is a suggestion: a candidate, and a pattern unless the type is another.
         """
+        refuse_unknown("add", fields, types_of(Lesson))
         values = {**fields, "type": str(type) if type else None}
         if self._bank.actor.kind is ActorKind.AGENT:
             return self._keep_suggestion(summary, values).lesson
@@ -533,8 +535,9 @@ class Lessons(BankService):
         """Change a lesson's words, scope or weight; the ledger keeps the earlier version."""
         types = types_of(Lesson)
         values = {}
+        refuse_unknown("edit", changes, types)
         for field, value in changes.items():
-            if field not in types or field in FIXED_FIELDS:
+            if field in FIXED_FIELDS:
                 raise RecordError(f"{field}: cannot be edited")
             values[field] = decoder(types[field])(value)
         bank = self._bank

@@ -44,6 +44,8 @@ _MOST_NOISE = 12
 _RESTORING = ("checkout", "restore", "stash", "reset")
 # Rules compare the steps of calls with each other; nobody writes a line of more, but a log may hold one.
 _MOST_STEPS = 60
+# What a client notes of a call that it, the user or a signal stopped: whatever it printed, it did not end.
+UNFINISHED = frozenset(("interrupted", "killed", "rejected", "result_missing", "timed_out"))
 _NO_OUTCOME = frozenset(("call_missing", "running"))
 _NOT_RESTORING = ("stash list", "stash pop", "stash apply", "stash show")
 

@@ -130,7 +130,9 @@ def _as_it_ran(cure: Cure, acts: Sequence[ToolCall]) -> Cure | None:
     """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
     if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
         return cure
-    if any(is_unsure(act) or _reads_input(act) for act in cure.acts):
+    redirects = [redirect for act in cure.acts for step in act.steps for redirect in step.redirects]
+    # A text that a call was given cannot be shown.
+    if any(map(is_unsure, cure.acts)) or any("<<" in redirect.operator for redirect in redirects):
         return None
     for text in filter(text_risk, (act.event.text.strip() for act in cure.acts)):
         if text_risk(installed_only(text, acts)):
@@ -152,11 +154,6 @@ def _tells_only_steps_that_ran(cure: Cure) -> bool:
     entered += [step for step in told if is_entering(step)]
     is_plain = all(PLAIN_FOLDER.fullmatch(folder) for step in entered for folder in step.arguments[:1])
     return is_plain and {step.program for step in told} <= {step.program for step in ran}
-
-
-def _reads_input(act: ToolCall) -> bool:
-    """Say whether a call was given a text that a remedy cannot show."""
-    return any("<<" in redirect.operator for step in act.steps for redirect in step.redirects)
 
 
 def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -258,6 +255,11 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if worked is None:
         return None
     act, step = worked
+    if {other.program for other in failed.steps if other.program != wrong.program} & {
+        word.value for word in step.words
+    }:
+        # It tries another program of the line.
+        return None
     texts = shorten_alike(
         *(general_command(" ".join(word.raw for word in each.words)) for each in (step, wrong))
     )
@@ -305,7 +307,8 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
 def _step_at_fault(act: ToolCall) -> Step | None:
     """Return the step that a failure is of: the one that its error names, else the main one."""
     program = act.failure.signature.program if act.failure else ""
-    named = [step for step in act.steps if step_purpose(step).lower() == program]
+    missing = act.failure.subject if act.failure and act.failure.kind is K.MISSING_COMMAND else None
+    named = [step for step in act.steps if step_purpose(step).lower() == program or step.program == missing]
     return named[0] if len(named) == 1 else act.main
 
 
@@ -388,7 +391,11 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
 
 def _got_further(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call found what an earlier one could not find or start, and failed for another reason."""
-    if act.failure is None or failed.failure is None or act.purpose != failed.purpose:
+    if act.failure is None or failed.failure is None:
+        return False
+    texts = [call.main.text if call.main else "" for call in (act, failed)]
+    # A wrapper that was left out or added changes what a call is named after, not what it is for.
+    if act.purpose != failed.purpose and not (all(texts) and (texts[0] in texts[1] or texts[1] in texts[0])):
         return False
     kinds = (K.USAGE, K.MISSING_COMMAND, K.MISSING_FILE)
     return failed.failure.kind in kinds and act.failure.kind not in kinds

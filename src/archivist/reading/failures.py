@@ -79,6 +79,9 @@ _HARNESS_REACH = 200
 _LONGEST_REFUSAL = 4000
 _LONGEST_PATH = 300
 _SHORTEST_MESSAGE = 8
+_COMPARED_CHARACTERS = 40
+# What a failing test may print as its error.
+_SAID_BY_TESTS = (FailureKind.TEST_FAILURE, FailureKind.TIMEOUT)
 _LAST_LINES = 3
 _MOST_STEPS = 20
 _OF_INSTANCE = frozenset(("unexpected argument", "unrecognized arguments", "argument error", "invalid value"))
@@ -159,7 +162,34 @@ def detect_failure(
         # The script itself is what was not found.
         clue = clue._replace(kind=FailureKind.MISSING_FILE, error="no such file")
     step = _blamed_step(steps, clue, text)
-    return _make_failure(step_purpose(step) if step else "", clue, steps)
+    return _make_failure(step_purpose(step) if step else "", _name_test(clue, text), steps)
+
+
+def _name_test(clue: Clue, text: str) -> Clue:
+    """Return what failed in a test as the failure of that test, with its error.
+
+    One that ran out of time and one with a wrong result are two failures.
+    """
+    if clue.raised or clue.kind not in _SAID_BY_TESTS:
+        return clue
+    from archivist.reading.runner_reports import ASSERTION, TIMEOUT, error_class, failing_tests
+
+    is_named = clue.kind is FailureKind.TEST_FAILURE
+    of_tests = [clue] if is_named else find_clues(text)
+    of_tests = [each for each in of_tests if each.kind is FailureKind.TEST_FAILURE]
+    failing = failing_tests(text) if of_tests else ()
+    if not failing:
+        return clue
+    line = " ".join(clue.line.split())
+    test = next((test for test in failing if test.name in line), failing[0])
+    kind = error_class(test.error)
+    error = "test timed out" if kind == TIMEOUT else "test failed"
+    if kind not in (TIMEOUT, ASSERTION) and kind.isidentifier():
+        error = f"{error}: {kind}"
+    line = line if is_named and test.name in line else test.name
+    line = line if not test.error or test.error[:_COMPARED_CHARACTERS] in line else f"{line}: {test.error}"
+    subject = clue.subject if clue.subject in test.name else ""
+    return of_tests[0]._replace(error=error, subject=subject, text=test.name, line=line)
 
 
 def _without_slips(steps: tuple[Step, ...], text: str) -> str:
@@ -188,7 +218,7 @@ def other_failures(command: str, output: str, first: Failure) -> list[Failure]:
     found: dict[str, Failure] = {failure_key(first): first}
     for clue in sorted(clues, key=lambda clue: (-clue.rank, clue.at)):
         step = _blamed_step(steps, clue, text)
-        failure = _make_failure(step_purpose(step) if step else "", clue, steps)
+        failure = _make_failure(step_purpose(step) if step else "", _name_test(clue, text), steps)
         if all(failure.line != other.line for other in found.values()):
             found.setdefault(failure_key(failure), failure)
     return list(found.values())[1 : 1 + _MOST_OTHERS]

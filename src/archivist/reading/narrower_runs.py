@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import step_purpose
@@ -18,6 +20,7 @@ _TAKES_VALUE = lazy_pattern(
 )
 # Where tests are: what stands behind an option is else its value.
 _TEST_PLACE = lazy_pattern(r"::|test|spec")
+_SHARD = lazy_pattern(r"--shard[= ](\d{1,3})/(\d{1,3})\b")
 _EXCLUDED = lazy_pattern(r"\bnot \S+")
 _WORD = lazy_pattern(r"[\w./:@-]{3,}")
 _CHECKS = lazy_pattern(
@@ -46,6 +49,22 @@ def leaves_out_failure(act: ToolCall, failed: ToolCall) -> bool:
     has_run = failed.failure.kind in _OF_TESTS or _COUNTS_FAILED.search(failed.event.output) is not None
     is_test = failed.is_test and act.is_test
     return is_test and has_run and _selects_other_tests(act.main, failed.main, _failing_text(failed))
+
+
+def runs_less(act: ToolCall, failed: ToolCall) -> bool:
+    """Say whether a call runs a part of what failed or took too long: it passes for that part alone."""
+    if leaves_out_failure(act, failed):
+        return True
+    if act.main is None or failed.main is None or not (act.is_test and failed.is_test):
+        return False
+    is_slow = failed.failure is not None and failed.failure.kind is K.TIMEOUT
+    return is_slow and _selects_other_tests(act.main, failed.main, "")
+
+
+def are_all_shards(calls: Iterable[str]) -> bool:
+    """Say whether calls that ran a shard each ran all of them."""
+    found = [shard for call in calls if (shard := _SHARD.search(call))]
+    return bool(found) and {int(each[1]) for each in found} >= set(range(1, int(found[-1][2]) + 1))
 
 
 def _failing_text(failed: ToolCall) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading.calls import ToolCall
+from archivist.reading.calls import UNFINISHED, ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
 from archivist.reading.evasions import is_bypass
@@ -143,8 +143,8 @@ def has_worked(act: ToolCall) -> bool:
 
 
 def is_unsure(act: ToolCall) -> bool:
-    """Say whether the line of a call does not show which of its steps ran and ended well."""
-    return any(step.is_unsure for step in act.steps)
+    """Say whether the line of a call, or how it ended, does not show which of its steps ran and went well."""
+    return not UNFINISHED.isdisjoint(act.event.extra) or any(step.is_unsure for step in act.steps)
 
 
 def sums_up_success(act: ToolCall) -> bool:

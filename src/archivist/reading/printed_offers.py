@@ -292,7 +292,7 @@ def told_form(command: str, known: CallWords) -> str:
     if (told := " ".join(words)) in tables.SETUP_COMMANDS:
         return told
     # Then it is the runs' word, not the message's.
-    if len(words) > 1 and any(f"{call} ".startswith(f"{told} ") for call in known.ran):
+    if len(words) > 1 and any(_ran_as(told, call, known) for call in known.ran):
         return told
     program, *given = words if words and words[0] in known.own else ["", *words]
     # The tasks of a repository have names that the repository chose.
@@ -300,6 +300,17 @@ def told_form(command: str, known: CallWords) -> str:
     if len(given) != 1 or not _WORD.fullmatch(given[0]):
         return ""
     return told if any(_is_near(given[0], word) for name in names for word in known.own[name]) else ""
+
+
+def _ran_as(told: str, call: str, known: CallWords) -> bool:
+    """Say whether a call is the printed command, with no more than places that the failed call named.
+
+    With an option, or another word, it may have done something else: `wipe --dry-run`, `purge help`.
+    """
+    if not f"{call} ".startswith(f"{told} "):
+        return False
+    given = {word for words in known.own.values() for word in words}
+    return all("/" in word and word[0] not in "-/" and word in given for word in call[len(told) :].split())
 
 
 def _is_near(word: str, other: str) -> bool:

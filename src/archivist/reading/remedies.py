@@ -13,6 +13,8 @@ from archivist.reading.shell import Step, parse
 WARNING = "which can destroy work or data: ask before"
 # A remedy is replaced when this many later runs did something else instead.
 _REPLACED_AT = 2
+# One failure since says little against a remedy that worked in so many runs.
+_OFTEN_ENOUGH = 5
 # The folder that a command line enters first.
 ENTERS = lazy_pattern(r"(?:cd|pushd) (?!-)[^\s;&|]{1,100} && ")
 # A call with more words changed is another call, whatever texts it is given.
@@ -207,10 +209,14 @@ def proofs(runs: Sequence[tuple[Collection[str], Collection[str]]]) -> dict[str,
     for index, (helped, _) in enumerate(runs):
         for text in helped:
             worked.setdefault(text, []).append(index)
+    vain_since = {
+        text: sum(_is_among(text, in_vain) for _, in_vain in runs[at[-1] + 1 :])
+        for text, at in worked.items()
+    }
     return {
         text: Proof(
             runs=len(at),
-            has_failed_since=any(_is_among(text, in_vain) for _, in_vain in runs[at[-1] + 1 :]),
+            has_failed_since=_OFTEN_ENOUGH * vain_since[text] > len(at),
             is_replaced=any(sum(run > at[-1] for run in other) >= _REPLACED_AT for other in worked.values()),
             vain=sum(text not in helped and _is_among(text, in_vain) for helped, in_vain in runs),
         )

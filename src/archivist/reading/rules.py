@@ -43,8 +43,10 @@ class FailureKind(StrEnum):
     CRASH = "crash"
     PROVIDER = "provider"
     CHECK = "check"
+    CI = "ci"
     LEFTOVER = "leftover"
     REMEDY = "remedy"
+    UNFILTERED = "unfiltered"
     OTHER = "other"
 
     @property
@@ -540,6 +542,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"^test result: FAILED|^error: (?:doc)?test failed", SUMMARY),
         rule("go: test failed", "--- FAIL", r"^\s*--- FAIL: (?P<subject>\S+)", TOOL),
         rule("go: test failed", "FAIL\t", r"^FAIL\t(?P<text>\S+)", SUMMARY),
+        rule("gradle: test failed", " FAILED", r"^(?P<text>[A-Z]\w{0,120} > .{1,300} FAILED)$", TOOL),
         rule("maven: test failed", "<<< FAIL|<<< ERR|Tests run:",
              r"^(?:\[ERROR\] )?(?P<text>[\w.$]+)(?:\(.*\))? .*<<< (?:FAILURE|ERROR)!"
              r"|^\[ERROR\] Tests run: \d+, (?:Failures: [1-9]|Failures: 0, Errors: [1-9])", TOOL),

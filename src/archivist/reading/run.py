@@ -15,6 +15,7 @@ from typing import Any
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls, test_noise
 from archivist.reading.checker_rules import find_broken_rules
+from archivist.reading.ci import find_ci_failures
 from archivist.reading.commands import (
     called_words,
     is_help,
@@ -23,13 +24,7 @@ from archivist.reading.commands import (
     own_scripts,
     step_purpose,
 )
-from archivist.reading.cures import (
-    HORIZON,
-    failed_remedies,
-    find_cure,
-    guess_cure,
-    is_refused_by_shell,
-)
+from archivist.reading.cures import HORIZON, failed_remedies, find_cure, guess_cure, is_refused_by_shell
 from archivist.reading.elsewhere import without_elsewhere
 from archivist.reading.failures import Failure
 from archivist.reading.filing import FINDINGS, failing_check, scratch_folder
@@ -45,8 +40,10 @@ from archivist.reading.rules import CLASSES
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.sandbox import name_blocked_call
 from archivist.reading.shell import Step
-from archivist.reading.signatures import clean_output, says_more
+from archivist.reading.signatures import Signature, clean_output, says_more
 from archivist.reading.slips import SEVERAL, edit_slip
+from archivist.reading.suite_results import digest_suites, find_unfiltered, suite_calls
+from archivist.reading.undone import thrashed_files
 from archivist.reading.uninstalled import by_project_install
 from archivist.reading.wording import (
     advice,
@@ -59,11 +56,7 @@ from archivist.reading.wording import (
     quote_error,
     relative_path,
 )
-from archivist.reading.works import (
-    CommandCounts,
-    command_purpose,
-    count_commands,
-)
+from archivist.reading.works import CommandCounts, command_purpose, count_commands, project_steps
 from archivist.records import Episode, EpisodeKind, Event, EventKind
 from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 
@@ -98,9 +91,6 @@ _TAGGED_KINDS = 6
 # A run whose first calls fail could not begin.
 _FIRST_CALLS = 3
 _PHASES = {"types": "typecheck"}
-# From here on a file counts as edited over and over.
-_MANY_EDITS, _MANY_RESTORED = 8, 3
-_SOURCE_FILE = lazy_pattern(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
 # An import by a path is of the project's own code.
@@ -193,7 +183,8 @@ def read_run(
     for purpose, lines in (item for notes in earlier for item in (notes.get("noise") or {}).items()):
         noise.setdefault(purpose, set()).update(lines)
     calls = read_tool_calls(events, noise)
-    works = count_commands(calls, written, episode)
+    steps = list(project_steps(calls, written, episode))
+    suites = suite_calls(steps)
     user_messages = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "user"]
     examined = _examined_calls(calls)
     met = _observe_failures(examined, episode.project, sorted(event.seq for event in user_messages))
@@ -205,12 +196,15 @@ def read_run(
         *_by_remedy((*met, *_guess(examined, met)), episode.project),
         *by_refusing_command(met, examined, episode.project),
         *by_project_install(met, episode.project),
+        *(ObservedFailure(*found) for found in find_unfiltered(suites, earlier, episode.project)),
+        *_observe_ci(calls, episode.project),
     )
     if suspicion:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
     refused = tuple(event for event in events if event.extra.get("rejected"))
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said, refused)
-    return replace(reading, digest=_digest(reading, works, suspicion))
+    tests = digest_suites(suites, calls, suspicion)
+    return replace(reading, digest=_digest(reading, count_commands(steps), tests, suspicion))
 
 
 def _examined_calls(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
@@ -372,6 +366,12 @@ def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFa
             )
         )
     return tuple(found)
+
+
+def _observe_ci(calls: Sequence[ToolCall], project: str) -> Iterator[ObservedFailure]:
+    for act, check, cure in find_ci_failures(calls):
+        failure = Failure(K.CI, f"{check} failed", check, Signature("ci", "", (check,)))
+        yield ObservedFailure(act, failure, f"{project}|{K.CI}:{check}", cure)
 
 
 def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[ObservedFailure]:
@@ -546,7 +546,10 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
 
 
 def _digest(
-    reading: RunReading, works: list[CommandCounts], suspicion: Callable[..., str] | None
+    reading: RunReading,
+    works: list[CommandCounts],
+    tests: dict[str, Any],
+    suspicion: Callable[..., str] | None,
 ) -> dict[str, Any]:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
@@ -572,10 +575,11 @@ def _digest(
         },
         # Told to later runs as they are, like cures.
         "works": [each for each in works if suspicion is not None and not suspicion(str(each[1]), "")],
+        **tests,
         "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
         # Never told: only compared with what later runs print.
         "noise": test_noise(reading.acts),
-        "thrashed": sorted(thrashed_files(reading)),
+        "thrashed": sorted(thrashed_files(reading.acts)),
         "duration_s": max(0.0, duration.total_seconds()) if duration else 0.0,
         "cost_usd": (usage.cost_usd if usage else None) or 0.0,
         "tokens": usage.input_tokens + usage.output_tokens if usage else 0,
@@ -730,20 +734,3 @@ def run_tags(reading: RunReading) -> tuple[str, ...]:
     kinds = dict.fromkeys(met.failure.kind.value for met in reading.met if met.failure.kind is not K.OTHER)
     is_early = any(act.has_failed for act in reading.acts[:_FIRST_CALLS])
     return (*named, *list(kinds)[:_TAGGED_KINDS], *(("init-failure",) if is_early else ()))
-
-
-def thrashed_files(reading: RunReading) -> dict[str, tuple[ToolCall, ...]]:
-    """Return the source files that the run edited over and over and restored, with the calls that did so."""
-    edits: dict[str, list[ToolCall]] = {}
-    restored: Counter[str] = Counter()
-    for act in reading.acts:
-        for change in act.changes:
-            file = relative_path(change.file)
-            if not is_scratch(change.file) and not change.is_whole and _SOURCE_FILE.search(file):
-                edits.setdefault(file, []).append(act)
-                restored[file] += change.is_restored
-    return {
-        file: tuple(those)
-        for file, those in edits.items()
-        if len(those) >= _MANY_EDITS and restored[file] >= _MANY_RESTORED
-    }

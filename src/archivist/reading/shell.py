@@ -109,6 +109,20 @@ class Step(NamedTuple):
         return any(redirect.is_to_file for redirect in self.redirects)
 
 
+class ProjectStep(NamedTuple):
+    """A step of a call that tests, lints, builds or starts the project, as other runs can use it, and where.
+
+    `worked` says whether it could run, None if the call does not tell. `chosen` are the tests that its words
+    choose.
+    """
+
+    purpose: str
+    command: str
+    folder: str = ""
+    worked: bool | None = None
+    chosen: tuple[str, ...] = ()
+
+
 @lru_cache(maxsize=64)
 def parse(command: str) -> tuple[Step, ...]:
     """Return the steps of a command line in order. Never raises."""

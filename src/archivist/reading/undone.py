@@ -1,10 +1,12 @@
-"""Find the edits that a run undid after a check had failed: what was tried did not work."""
+"""Find the edits that a run undid after a check had failed, and the files that it kept restoring."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.wording import base_name, clip_words, code, differing_words, is_scratch, relative_path
 from archivist.reading.works import command_purpose
@@ -14,6 +16,9 @@ _TAKES_STASH = ("stash pop", "stash apply")
 # A longer change is not told in a sentence.
 _LONGEST_WORDS = 60
 _LONGEST_CHANGE = 150
+# From here on a file counts as edited over and over.
+_MANY_EDITS, _MANY_RESTORED = 8, 3
+_SOURCE_FILE = lazy_pattern(r"\.(?!(?:md|txt|patch|log|json|lock)$)\w{1,5}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +131,20 @@ def _undoes(call: ToolCall, change: FileEdit, calls: Sequence[ToolCall]) -> bool
             ):
                 return True
     return False
+
+
+def thrashed_files(calls: Sequence[ToolCall]) -> dict[str, tuple[ToolCall, ...]]:
+    """Return the source files that the run edited over and over and restored, with the calls that did so."""
+    edits: dict[str, list[ToolCall]] = {}
+    restored: Counter[str] = Counter()
+    for act in calls:
+        for change in act.changes:
+            file = relative_path(change.file)
+            if not is_scratch(change.file) and not change.is_whole and _SOURCE_FILE.search(file):
+                edits.setdefault(file, []).append(act)
+                restored[file] += change.is_restored
+    return {
+        file: tuple(those)
+        for file, those in edits.items()
+        if len(those) >= _MANY_EDITS and restored[file] >= _MANY_RESTORED
+    }

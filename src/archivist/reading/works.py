@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
-from archivist.reading.calls import ToolCall
+from archivist.reading.calls import UNFINISHED, ToolCall
 from archivist.reading.commands import is_preparation
 from archivist.reading.elsewhere import OUTSIDE, relative_folder, run_folders
 from archivist.reading.remedies import is_destructive
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.shell import Step, Word, parse
+from archivist.reading.shell import ProjectStep, Step, Word, parse
 from archivist.reading.wording import is_scratch
 from archivist.records.run_words import FOLDER, REDACTED
 
@@ -115,7 +115,7 @@ _VALUED_PASSING_FLAGS = _words(
     "--reporter --reporters --tb --maxfail --color --message-format --loglevel --log-level --verbosity"
 )
 # Flags before the name of tests, of a package, of a file that is part of the project's set-up.
-_TEST_FLAGS = _words("-k -t -g --grep --testNamePattern --test-name-pattern -run --run --tests --only")
+TEST_FLAGS = _words("-k -t -g --grep --testNamePattern --test-name-pattern -run --run --tests --only")
 _PACKAGE_FLAGS = {
     "cargo": _words("-p --package"),
     "npm": _words("-w --workspace"),
@@ -146,26 +146,23 @@ _SUMMARY_CHARACTERS = 4_000
 _IN_BACKGROUND = lazy_pattern(
     r"(?i)running (?:in (?:the )?background|with session)|still running|^\[\d+\] \d+\s*$"
 )
+# Between names of which each chooses tests, and what makes a call run all others.
+_ALTERNATIVES = lazy_pattern(r"\\?\||,| or ")
+_LEAVES_OUT = lazy_pattern(r"(?i)\bnot |!|\*|^-+(?:invert|skip|ignore|exclude|deselect)")
 _FIXES = lazy_pattern(r"\bfix\b|--write\b")
 
 
-def count_commands(
+def project_steps(
     calls: Sequence[ToolCall], written: Mapping[int, str], episode: Episode
-) -> list[CommandCounts]:
-    """Return the commands of a run that tested, linted, built or started its project.
+) -> Iterator[tuple[ToolCall, list[ProjectStep]]]:
+    """Yield each call of a run with its steps that are about the project, commits among them.
 
     `written` holds the command lines as the log has them, by the sequence number of their events.
     """
     began, root = run_folders(episode)
-    counts: dict[tuple[str, str, str], list[int]] = {}
-    # What passed since the project was last changed: a commit comes after it.
-    checked: set[tuple[str, str, str]] = set()
     for act in calls:
-        if any(not change.is_restored and not is_scratch(change.file) for change in act.changes):
-            checked.clear()
-        if not act.steps or act.is_look:
-            continue
-        steps = parse(written.get(act.event.seq, act.event.text))
+        found: list[ProjectStep] = []
+        steps = () if not act.steps or act.is_look else parse(written.get(act.event.seq, act.event.text))
         folder = str(act.event.extra.get(FOLDER) or began)
         is_first = True
         for step in steps:
@@ -173,24 +170,42 @@ def count_commands(
                 folder = posixpath.normpath(posixpath.join(folder or ".", step.arguments[0]))
                 continue
             if step.name == "git commit" and not act.has_failed:
-                counts.setdefault(_COMMIT, [0] * 5)[0] += 1
-                for name in checked:
-                    counts[name][4] = 1
+                found.append(ProjectStep(*_COMMIT))
                 continue
             purpose = command_purpose(step) or other_task(step) if step.operator not in ("|", "||") else ""
             outcome = _has_worked(act, step, purpose, is_first=is_first) if purpose else None
             # What a line does first may be what failed in it.
             is_first = is_first and is_preparation(step)
             place, command = relative_folder(folder, root), general_form(step, root, purpose)
-            if outcome is None or not command or place == OUTSIDE or REDACTED in command:
+            if not purpose or not command or place == OUTSIDE or REDACTED in command:
                 continue
+            chosen: tuple[str, ...] = ()
             if purpose == "test" and "<" in command:
-                purpose = "one test"
+                purpose, chosen = "one test", _chosen_tests(step, root)
             elif purpose in ("lint", "format") and _FIXES.search(command):
                 purpose = "fix"
-            _count(counts.setdefault((purpose, command, place), [0] * 5), act, outcome, purpose)
-            if outcome and act.failure is None:
-                checked.add((purpose, command, place))
+            found.append(ProjectStep(purpose, command, place, outcome, chosen))
+        yield act, found
+
+
+def count_commands(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> list[CommandCounts]:
+    """Return the commands of a run that tested, linted, built or started its project."""
+    counts: dict[tuple[str, str, str], list[int]] = {}
+    # What passed since the project was last changed: a commit comes after it.
+    checked: set[tuple[str, str, str]] = set()
+    for act, steps in calls:
+        if any(not change.is_restored and not is_scratch(change.file) for change in act.changes):
+            checked.clear()
+        for step in steps:
+            name = step[:3]
+            if name == _COMMIT:
+                counts.setdefault(_COMMIT, [0] * 5)[0] += 1
+                for before in checked:
+                    counts[before][4] = 1
+            elif step.worked is not None:
+                _count(counts.setdefault(name, [0] * 5), act, step.worked, step.purpose)
+                if step.worked and act.failure is None:
+                    checked.add(name)
     commits = counts.pop(_COMMIT, None)
     often = sorted(counts.items(), key=lambda item: -sum(item[1][:2]))[:_MOST_COMMANDS]
     return [
@@ -238,11 +253,11 @@ def _own_purpose(step: Step) -> str:
     if program in programs.SCRIPTED | programs.SHELLS:
         path = "".join(step.arguments[:1])
         if posixpath.basename(path) == "manage.py":
-            return _purpose_of_name("".join(step.arguments[1:2]))
+            return purpose_of_name("".join(step.arguments[1:2]))
         # `bash -n` only parses a script, and a file in the root is likely one that the run wrote for itself.
         is_run = not step.subcommand and "-n" not in step.flags and _SCRIPT_PATH.match(path)
         is_own = "/" in path.removeprefix("./") and not is_scratch(path)
-        return _purpose_of_name(posixpath.basename(path)) if is_run and is_own else ""
+        return purpose_of_name(posixpath.basename(path)) if is_run and is_own else ""
     if program in TASK_RUNNERS:
         if program in _RUNNING and step.subcommand == "run":
             return "run"
@@ -251,13 +266,13 @@ def _own_purpose(step: Step) -> str:
         task = task_name(step)
         if program in ("make", "gmake") and not task:
             return "build"
-        by_task = "" if _FILE.match(task) else _purpose_of_name(task)
+        by_task = "" if _FILE.match(task) else purpose_of_name(task)
         return by_task if by_task not in ("", "check") else _PURPOSES.get(program, by_task)
     if program in _TOOLS:
-        return _purpose_of_name(program)
+        return purpose_of_name(program)
     call = next((word.value for word in step.words if word.value.endswith(step.program)), "")
     is_own_script = "/" in call.removeprefix("./") and not call.startswith(("/", "~"))
-    return _purpose_of_name(step.program) if is_own_script and _SCRIPT_PATH.match(call) else ""
+    return purpose_of_name(step.program) if is_own_script and _SCRIPT_PATH.match(call) else ""
 
 
 def other_task(step: Step) -> str:
@@ -279,7 +294,8 @@ def task_name(step: Step) -> str:
     return names[0] if names and "=" not in names[0] else ""
 
 
-def _purpose_of_name(name: str) -> str:
+def purpose_of_name(name: str) -> str:
+    """Return what a task, a script or a check of this name is for."""
     parts = [part.lower() for part in _NAME_PART.findall(name)]
     found = next((_PURPOSES[part] for part in parts if part in _PURPOSES), "")
     # `check` is the project's, `license-check` is somebody's.
@@ -289,7 +305,7 @@ def _purpose_of_name(name: str) -> str:
 def _has_worked(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> bool | None:
     """Say whether a step of a call could run; None when the call does not tell."""
     event, failure = act.event, act.failure
-    if event.extra.get("result_missing") or event.extra.get("timed_out"):
+    if not UNFINISHED.isdisjoint(event.extra):
         return None
     if failure is None:
         # An error without a failure is the user's refusal, or the answer of a filter.
@@ -344,6 +360,20 @@ def general_form(step: Step, root: str, purpose: str) -> str:
     return text if len(text) <= _LONGEST_COMMAND else ""
 
 
+def _chosen_tests(step: Step, root: str) -> tuple[str, ...]:
+    """Return the names and files of tests that a call chooses; nothing where it leaves some out."""
+    found: list[str] = []
+    previous = ""
+    for word in drop_wrappers(step)[1:]:
+        part = _general_part(word, previous, step, root, is_test=True) or ""
+        previous = word.value
+        if part.endswith(("<test>", "<file>")):
+            found.append(word.value[len(part) - len("<test>") :])
+    if any(_LEAVES_OUT.search(each) for each in (*found, *step.flags)):
+        return ()
+    return tuple(dict.fromkeys(name for each in found for name in _ALTERNATIVES.split(each) if name))
+
+
 def without_passing_flags(words: Sequence[str]) -> list[str]:
     """Return the words of a command without those that only change what is printed or when to stop."""
     pairs = zip(words, ["", *words], strict=False)
@@ -380,12 +410,12 @@ def drop_wrappers(step: Step) -> list[Word]:
 def _general_part(word: Word, previous: str, step: Step, root: str, *, is_test: bool) -> str | None:
     """Return a word as other runs would write it, nothing to leave it out, or None if no other run could."""
     value = word.value
-    if previous in _TEST_FLAGS:
+    if previous in TEST_FLAGS:
         return "<test>"
     if previous in _PACKAGE_FLAGS.get(step.program, ()):
         return "<package>"
     flag, is_set, _ = value.partition("=")
-    if is_set and flag in (*_TEST_FLAGS, "-Dtest", "--filter"):
+    if is_set and flag in (*TEST_FLAGS, "-Dtest", "--filter"):
         return f"{flag}=<test>"
     if _UNSTABLE.search(word.raw):
         return None

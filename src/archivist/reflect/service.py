@@ -46,6 +46,7 @@ from archivist.records import (
 )
 from archivist.records.lesson import LONGEST_CHARACTERS
 from archivist.records.plain import to_plain
+from archivist.records.run_words import DECIDED, LEFT_FAILING, EpisodeStatus
 from archivist.records.words import BY_MODEL, NOTES
 from archivist.reflect.trigger import (
     ReflectionOutcome,
@@ -164,6 +165,8 @@ def load_context(bank: Bank, run: str, memo: dict[str, Episode] | None = None) -
     """Load what reflection on a run needs, in one view of the bank; `memo` keeps runs read before."""
     with bank.reading() as reader:
         episode = find_run(reader, run)
+        if notes_of(episode).get(LEFT_FAILING) and DECIDED not in episode.extra:
+            episode = replace(episode, status=EpisodeStatus.SUCCESS)
         of_run = equals("run", run)
         if reader.count(Event, of_run) <= 2 * _EVENTS_A_SIDE:
             events = reader.select(Event, of_run, order=("seq",))
@@ -245,12 +248,16 @@ def tell_run(seen: ReflectionContext, reading: RunReading) -> RunSummary:
 
 def read_context(seen: ReflectionContext) -> RunReading:
     """Read the run of a context, with what the project's runs before it noted."""
-    from archivist.lessons.risky_text import suspicion
+    from archivist.lessons.risky_text import borrowed_voice, suspicion
     from archivist.reading.run import read_run
+
+    def judge(*texts: str) -> str:
+        # As the gate judges a lesson on a failure: what a digest holds is told without it.
+        return suspicion(*texts) or borrowed_voice(*texts)
 
     of_project = (episode for episode in seen.related if episode.project == seen.episode.project)
     earlier = [notes_of(episode) for episode in of_project] if seen.episode.project else []
-    return read_run(seen.episode, seen.events, suspicion=suspicion, earlier=earlier)
+    return read_run(seen.episode, seen.events, suspicion=judge, earlier=earlier)
 
 
 def history_of(seen: ReflectionContext) -> RunHistory:
@@ -359,6 +366,7 @@ def _persist(
 ) -> tuple[list[Lesson], list[Lesson]]:
     """Write the run's account and what it teaches, as one change in the archivist's name."""
     from archivist.reading.run import run_tags
+    from archivist.reflect.summary import settle_status
 
     episode = seen.episode
     archivist = bank.acting_as(ARCHIVIST)
@@ -379,9 +387,13 @@ def _persist(
         noted |= {BY_MODEL: by_model} if by_model else {}
         if not sighting.is_own_run:
             noted |= _NOTHING_TOLD
+        settled = settle_status(episode, seen.events, reading).status
+        noted |= {LEFT_FAILING: True} if settled is not episode.status else {}
         # What came in since we looked is not in it yet.
         writer.dequeue_run(episode.id, looked)
         current = find_run(writer, episode.id)
+        is_settled = LEFT_FAILING in noted or LEFT_FAILING in notes_of(current)
+        status = settled if is_settled else current.status
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
         is_ours = current.summary in ("", notes_of(current).get("outcome"))
         summary = noted["outcome"] if is_ours else current.summary
@@ -392,8 +404,9 @@ def _persist(
             failed = sum(act.has_failed for act in reading.acts)
             usage = replace(usage or Usage(), efficiency=round(1 - failed / calls, 3))
         noted_run = replace(
-            current, summary=summary, tags=tags, usage=usage, extra={**current.extra, NOTES: noted}
-        )
+            current, status=status, summary=summary, tags=tags, usage=usage,
+            extra={**current.extra, NOTES: noted},
+        )  # fmt: skip
         writer.put(noted_run, "reflect")
     return created, updated
 

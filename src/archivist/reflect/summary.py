@@ -14,6 +14,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.risky_text import borrowed_voice, suspicion
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import step_purpose
+from archivist.reading.narrower_runs import are_all_shards, runs_less
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading, call_text
@@ -44,7 +45,7 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import TASK_RUNNERS, command_purpose, task_name
 from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Usage
-from archivist.records.run_words import OUTCOMES, TITLE, UNREAD
+from archivist.records.run_words import DECIDED, OUTCOMES, TITLE, UNREAD
 from archivist.text import split_around
 
 HEADING = "## Lessons learned"
@@ -171,6 +172,7 @@ def summarise_run(
     turned = list(_turning_points(reading, checks))
     unsolved = [*_unsolved_failures(reading, checks), *_passing_failures(reading)]
     # A run that succeeded is told by what overcame its failures, one that failed by what nothing overcame.
+    stated, episode = episode.status, settle_status(episode, events, reading)
     is_good, has_failed = (episode.status is word for word in (EpisodeStatus.SUCCESS, EpisodeStatus.FAILED))
     causes = [] if has_failed else turned[:1]
     causes += [] if is_good else [*_stated_reasons(events), *unsolved]
@@ -191,7 +193,7 @@ def summarise_run(
     decisions = [*_answers(events), *_directions(turns), *(line for text in said for line in choices(text))]
     still_open = [
         *_open_steps(events, turns, is_ended=is_ended),
-        *_open_request(turns, episode.status, is_ended=is_ended or UNREAD in episode.extra),
+        *_open_request(turns, stated, is_ended=is_ended or UNREAD in episode.extra),
     ]
     last = [turn for turn in turns if turn.report and not is_errand(turn.request)][-1:] + turns[-1:]
     still_open += [line for turn in last if is_ended for line in left_open(turn.report)]
@@ -205,6 +207,17 @@ def summarise_run(
     return RunSummary(
         " ".join((first, *others)), pick(worked), pick(failed), pick(decisions), pick(still_open)
     )
+
+
+def settle_status(episode: Episode, events: Sequence[Event], reading: RunReading) -> Episode:
+    """Return a run that its log calls a success by its end alone as partial, where a check still failed.
+
+    The agent has the last word, whatever the tests said. A result that log or caller state stays.
+    """
+    is_stated = DECIDED in episode.extra or any(event.kind is EventKind.FINISH for event in events)
+    is_left = episode.status is EpisodeStatus.SUCCESS and not is_stated
+    is_left = is_left and ended_failing(describe_end(reading.acts))
+    return replace(episode, status=EpisodeStatus.PARTIAL) if is_left else episode
 
 
 def _turns(events: Sequence[Event]) -> Iterator[_Turn]:
@@ -384,6 +397,12 @@ def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
             if has_failed:
                 check.failing.append(call)
             elif check.failing and check.last is check.failing[-1]:
+                part = mask_command(call_text(call))
+                is_part = runs_less(call, check.last)
+                if is_part and not are_all_shards([*found, part]):
+                    # What passes because it runs a part says nothing of the whole.
+                    found[part], purposes[part] = _Check(part, last=call, passed=1), purposes[name]
+                    continue
                 check.turned = call
             check.last = call
             check.passed += not has_failed

@@ -90,7 +90,7 @@ def test_a_rewritten_message_counts_once_and_a_rewind_undoes_nothing(capture: Re
     [
         ("Output: (empty)\nProcess Group PGID: 1", 0, False, ""),
         ("Output: Exit Code: 3 is what I print\nfine", 0, False, ""),
-        ("Output: killed\nSignal: 9", None, False, ""),
+        ("Output: killed\nSignal: 9", None, False, "killed"),
         ("Command: make\nStdout: x\nStderr: (empty)\nExit Code: 2\nSignal: (none)", 2, True, ""),
         ("Command was automatically cancelled because it exceeded the timeout of 5.0 minutes", None, True,
          "timed_out"),

@@ -444,3 +444,13 @@ def test_a_push_that_a_hook_of_the_server_declined_is_not_told_to_pull() -> None
     for output, is_told in ((declined, False), (behind, True)):
         runs = [run(sh("git push", output, 1), sh("ls", "README"), name=f"run-{number}") for number in (1, 2)]
         assert any("pull --rebase" in each.summary for each in learnt(*runs)) is is_told
+
+
+def test_a_wrapper_that_was_left_out_helped_whatever_the_tests_then_found() -> None:
+    """The refusal is what it mends: red tests of another cause say nothing against it."""
+    refused = sh("rtk bun run test", "error: unrecognized subcommand 'bun'", 2)
+    green = [run(refused, sh("bun run test", "12 pass\n0 fail"), name=f"run-{at}") for at in range(4)]
+    red = run(refused, sh("bun run test", "error: unable to open the lock of tmp/clones", 1), name="run-9")
+    (found,) = [each for each in learnt(*green, red) if "rtk" in each.summary]
+    assert "leave out `rtk`" in found.summary
+    assert "tries" not in found.summary

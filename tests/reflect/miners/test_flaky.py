@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+
+from archivist.reading.run import RunReading
 
 from .scripted import edit, learnt, one, run, sh, user
 
@@ -19,8 +23,91 @@ def _flaky(*calls: dict[str, object]) -> list[str]:
 
 
 def test_both_outcomes_without_a_change_are_flaky() -> None:
-    assert "passes and fails with nothing changed" in _flaky(FAIL, sh("ls"), PASS)[0]
-    assert _flaky(PASS, FAIL)
+    told = "“test_retry” of `pytest` fails now and then (“AssertionError: assert 3 == 4”): run it again"
+    assert _flaky(FAIL, sh("ls"), PASS) == [told]
+    assert _flaky(PASS, FAIL) == [told]
+    unnamed = sh("pytest tests/test_net.py", "E   AssertionError: assert 3 == 4\n1 failed in 1s\n", 1)
+    assert "passes and fails with nothing changed" in _flaky(unnamed, PASS)[0]
+
+
+NAME = "Cart waits for the stock"
+# A test that fails as each runner says it: of time that ran out, and of a wrong result; and that passes.
+RUNNERS = {
+    "mocha": (
+        "  44 passing (7s)\n  1 failing\n\n  1) Cart\n       waits for the stock:\n\n{}\n",
+        "     Error: Timeout of 2000ms exceeded. For async tests, call done()",
+        "     AssertionError [ERR_ASSERTION]: 3 == 4",
+        "  45 passing (7s)",
+    ),
+    "jest": (
+        "  \u25cf Cart \u203a waits for the stock\n\n{}\n\nTests:       1 failed, 44 passed, 45 total",
+        '    thrown: "Exceeded timeout of 5000 ms for a test."',
+        "    expect(received).toBe(expected)",
+        "Tests:       45 passed, 45 total",
+    ),
+    "vitest": (
+        " FAIL  src/cart.test.ts > Cart > waits for the stock\n{}\n      Tests  1 failed | 44 passed (45)",
+        "Error: Test timed out in 5000ms.",
+        "AssertionError: expected 3 to be 4",
+        "      Tests  45 passed (45)",
+    ),
+    "bun": (
+        "{}\n 44 pass\n 1 fail\nRan 45 tests across 9 files.",
+        "(fail) Cart > waits for the stock [5001.20ms]\n  ^ this test timed out after 5000ms.",
+        "error: expect(received).toBe(expected)\n(fail) Cart > waits for the stock [1.20ms]",
+        " 45 pass\n 0 fail\nRan 45 tests across 9 files.",
+    ),
+    "cargo": (
+        "---- cart::waits stdout ----\n\nthread 'cart::waits' panicked at src/cart.rs:9:9:\n{}\nfailures: 1",
+        "operation timed out after 5s",
+        "assertion `left == right` failed",
+        "test result: ok. 45 passed; 0 failed; 0 ignored",
+    ),
+    "go": (
+        "--- FAIL: TestCart (0.00s)\n{}\nFAIL\nFAIL\texample.com/shop\t0.1s",
+        "    cart_test.go:12: timed out waiting for the stock",
+        "    cart_test.go:12: assertion failed: got 3",
+        "ok  \texample.com/shop\t0.1s",
+    ),
+    "gradle": (
+        "CartTest > waits() FAILED\n{}\n45 tests completed, 1 failed",
+        "    org.junit.runners.model.TestTimedOutException: test timed out after 1000 milliseconds",
+        "    org.opentest4j.AssertionFailedError: expected: <3> but was: <4>",
+        "BUILD SUCCESSFUL in 3s",
+    ),
+}
+CALLS = {"cargo": "cargo test", "go": "go test ./...", "gradle": "./gradlew test"}
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_only_the_error_that_passed_again_is_chance(runner: str) -> None:
+    report, late, wrong, passes = RUNNERS[runner]
+    call = CALLS.get(runner, "pnpm test")
+    times_out, is_wrong = (sh(call, report.format(error), 1) for error in (late, wrong))
+    chance = [run(times_out, sh(call, passes), name=f"run-{at}", task=f"Add {at}") for at in range(2)]
+    change = edit("/srv/widget/src/cart.ts", "3", "4")
+    real = [run(change, is_wrong, name=f"run-{at}", task=f"Add {at}") for at in (2, 3, 4)]
+    (told,) = _tagged(*chance)
+    assert " times out now and then (“" in told
+    assert told.endswith(": run it again")
+    # A wrong result was never run again with success.
+    assert not _tagged(*chance, *real[:1])
+    (told,) = _tagged(*chance, *real, chance[0])
+    assert "times out now and then" in told
+    assert re.search(r": run it again; an? (?:\w+Error|failed assertion) there is real$", told)
+
+
+def _tagged(*runs: RunReading) -> list[str]:
+    return [each.summary for each in learnt(*runs) if "flaky" in each.tags]
+
+
+def test_the_call_that_is_named_is_not_the_one_filter_of_a_run() -> None:
+    report, late, _, passes = RUNNERS["mocha"]
+    chosen = "pnpm test -- --grep 'Panel'"
+    (told,) = _flaky(sh(chosen, report.format(late), 1), sh(chosen, passes))
+    assert (
+        told == f"“{NAME}” of `pnpm test` times out now and then (“Timeout of 2000ms exceeded”): run it again"
+    )
 
 
 def test_a_change_between_explains_it() -> None:

@@ -41,7 +41,7 @@ CALLS = st.lists(
 
 
 def test_each_miner_is_listed_once() -> None:
-    assert len(set(MINERS)) == len(MINERS) == 20
+    assert len(set(MINERS)) == len(MINERS) == 22
 
 
 def test_a_smooth_run_teaches_nothing() -> None:

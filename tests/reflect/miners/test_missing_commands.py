@@ -71,3 +71,11 @@ def test_a_launcher_that_names_the_command_twice_is_told_with_both() -> None:
         )
     )
     assert lesson.summary == "`hk` is not installed here: use `mise x hk -- hk`"
+
+
+def test_what_helped_another_program_of_the_line_is_no_remedy() -> None:
+    line = sh("shellcheck go.sh && shfmt -d go.sh", "zsh:1: command not found: shellcheck", 127)
+    runs = [run(line, sh("mise x shfmt -- shfmt -d go.sh", "ok"), name=f"run-{at}") for at in range(2)]
+    assert not any("shfmt" in remedy for each in learnt(*runs) for remedy in each.remedies)
+    both = [run(line, sh("mise x shellcheck -- shellcheck go.sh", "ok"), name=f"run-{at}") for at in range(2)]
+    assert any("mise x shellcheck -- shellcheck" in " ".join(each.remedies) for each in learnt(*both))

@@ -20,7 +20,7 @@ RULES = ModelRules(name="openai:m", url="http://127.0.0.1:9/v1", input_usd=3.0, 
 def test_the_page_and_the_status_show_what_was_spent(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
-    with Bank.open(folder, actor=ADA, config=Config(model=RULES)) as bank:
+    with Bank.open(folder, create=True, actor=ADA, config=Config(model=RULES)) as bank:
         run = reflected_run(bank, tmp_path)
         answers = [claim(refines="m-001"), NO_ACCOUNT]
         bank.model.use(ScriptedModel(answers, tokens=(1000, 100)))

@@ -222,4 +222,5 @@ def _outcome(data: Mapping[str, Any]) -> CallOutcome:
         extra["rejected"] = True
     if not is_failed:
         return CallOutcome(output, exit_code, exit_code not in (None, 0), extra=extra)
-    return read_outcome(output or failure, exit_code=exit_code, is_error=True, extra=extra)
+    # The client's word counts: a program prints what it likes of its own end.
+    return read_outcome(output or failure, exit_code=exit_code or None, is_error=True, extra=extra)

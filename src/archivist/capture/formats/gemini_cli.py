@@ -257,11 +257,12 @@ def _shell_outcome(said: str) -> CallOutcome:
         lines.pop()
     code = named.get("Exit Code", "0")
     exit_code = int(code) if _EXIT_CODE.fullmatch(code) else None
-    if not exit_code and "(none)" not in named.get("Signal", "(none)"):
-        exit_code = None
+    is_killed = not exit_code and "(none)" not in named.get("Signal", "(none)")
     output = "\n".join(lines).removeprefix("Output: ").removeprefix("(empty)")
     if output.startswith(_TIMED_OUT):
         return CallOutcome(output, is_error=True, extra={"timed_out": True})
     if output.startswith(_CANCELLED):
         return CallOutcome(output, extra={"interrupted": True})
+    if is_killed:
+        return CallOutcome(output, extra={"killed": True})
     return CallOutcome(output, exit_code, exit_code not in (None, 0))

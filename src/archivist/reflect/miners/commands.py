@@ -199,30 +199,29 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
             yield lesson_with_advice(material, case, best, describe_remedy(case, best))
         elif case.runs > 1 and (outside := case.best_remedy(RemedyKind.SAID)):
             # Each call fails with a message of its own; the cause is the same.
-            called = _list_blocked(case.subjects)
             action = OUTSIDE_ADVICE_FOR_ALL if len(case.subjects) > 1 else outside.text
+            advised = f"{action} (worked in {format_run_count(case.runs)})"
+            lists = [_list_blocked(case.subjects, most) for most in (_MOST_CALLS, 2, 1)]
+            room = LONGEST_SUMMARY - len(f"the sandbox blocks : {advised}")
+            called = next((each for each in lists if len(each) <= room), "some commands")
             yield make_candidate(
                 material,
                 case,
-                f"the sandbox blocks {called}: {action} (worked in {format_run_count(case.runs)})",
+                f"the sandbox blocks {called}: {advised}",
                 rule=format_rule(f"the sandbox blocks {called}", action),
                 remedies=(outside.text,),
                 words=("sandbox",),
             )
 
 
-def _list_blocked(subjects: Iterable[str]) -> str:
-    """Return the calls that a sandbox blocks, those of one kind together, as network or ports."""
+def _list_blocked(subjects: Iterable[str], most: int) -> str:
+    """Return the calls that a sandbox blocks, so many of each kind, such as network or ports."""
     calls: dict[str, list[str]] = {}
     for kind, _, name in (subject.rpartition(": ") for subject in subjects):
         calls.setdefault(kind, []).append(code(name))
-    most = max(2, _MOST_CALLS // len(calls))
-    listed = [
-        format_list([*those[:most], "other commands"] if len(those) > most else those)
-        + (f" ({kind})" if kind else "")
-        for kind, those in calls.items()
-    ]
-    return format_list(listed)
+    listed = [format_list(those[:most]) + (f" ({kind})" if kind else "") for kind, those in calls.items()]
+    is_cut = any(len(those) > most for those in calls.values())
+    return format_list([*listed, *["other commands"] * is_cut])
 
 
 def mine_refused_options(material: Material) -> Iterator[Candidate]:

@@ -191,11 +191,15 @@ class Material:
         return base_name(self.project) or "this project"
 
     @property
+    def digests(self) -> list[Mapping[str, Any]]:
+        """Return what the project's runs noted, that of this run last."""
+        return [*(run.digest for run in self.past.runs_of(self.project)), self.reading.digest]
+
+    @property
     def works(self) -> frozenset[str]:
         """Return the commands that runs of the project ran with success."""
-        digests = [*(run.digest for run in self.past.runs_of(self.project)), self.reading.digest]
         # The third count of a row is of the calls that passed.
-        rows = (row for digest in digests for row in digest.get("works") or ())
+        rows = (row for digest in self.digests for row in digest.get("works") or ())
         return frozenset(row[1] for row in rows if len(row) > 5 and row[5])
 
     def of_kind(self, *kinds: FailureKind) -> list[Case]:

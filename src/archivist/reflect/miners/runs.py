@@ -11,8 +11,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import thrashed_files
-from archivist.reading.undone import describe_edit, find_undone_edits
+from archivist.reading.undone import describe_edit, find_undone_edits, thrashed_files
 from archivist.reading.wording import clip_words, code, format_rule, quote_error, tags
 from archivist.records import Category, LessonType, Scope, Severity
 from archivist.reflect.miners.material import Material
@@ -116,7 +115,7 @@ def _provider_lesson(
 def mine_thrashing(material: Material) -> Iterator[Candidate]:
     """Say which file more than one run edited over and over and restored. Once may have been the task."""
     past = material.past.runs_of(material.project)
-    for file, acts in thrashed_files(material.reading).items():
+    for file, acts in thrashed_files(material.reading.acts).items():
         runs = 1 + sum(file in (run.digest.get("thrashed") or ()) for run in past)
         if runs < _THRASHING_RUNS:
             continue

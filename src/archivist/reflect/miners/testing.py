@@ -13,6 +13,7 @@ from archivist.reading.making import mends_style
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
+from archivist.reading.runner_reports import TIMEOUT, error_class, read_report, shown_class
 from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
 from archivist.reading.wording import (
@@ -21,11 +22,12 @@ from archivist.reading.wording import (
     code,
     format_list,
     format_rule,
+    format_run_count,
     general_command,
     is_informative,
     quote_error,
 )
-from archivist.reading.works import command_purpose
+from archivist.reading.works import command_purpose, purpose_of_name
 from archivist.records import Category, EpisodeStatus
 from archivist.reflect.miners.material import Case, Material, make_candidate
 
@@ -39,11 +41,16 @@ _NOTHING_RUN = lazy_pattern(
     r"|\b0 tests? (?:ran|found)"
 )
 _SHORTEST_QUOTE = 18
+# Another form that ran less of what a call ran chooses tests.
+_PART = 0.75
 _UNNAMED = "its tests fail"
 _ONE_UNNAMED = "a test fails"
 # A check that fewer runs failed may have failed by chance.
 _OFTEN = 3
 _MOST_RULES = 3
+_MOST_COMMANDS = 2
+# A red check costs another push and the time that the server takes.
+_CI_IMPORTANCE = 0.95
 _COMPILER_CODE = lazy_pattern(r"(?:TS|CS)\d{3,5}|E\d{4}")
 # What a check calls each of its findings.
 _NO_KIND = ("error", "failed", "test failed", "")
@@ -84,6 +91,46 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
             category=Category.TEST_STRATEGY,
             words=("checks", check),
         )
+
+
+def mine_ci(material: Material) -> Iterator[Candidate]:
+    """Say which checks of the server fail after a push, with the local commands that runs had left out."""
+    for case in material.of_kind(FailureKind.CI):
+        check = case.first.failure.subject
+        helped = [
+            (each.text, runs) for each, runs in case.remedies if _is_of_check(material, case, each.text)
+        ]
+        if not helped or helped[0][1] < _OFTEN or case.is_of_one_day or not is_plain_name(check):
+            continue
+        often = [(text, runs) for text, runs in helped if runs > 1][:_MOST_COMMANDS]
+        commands = format_list([code(text) for text, _ in often])
+        counted = format_list([f"{code(text)} ({format_run_count(runs)} had not)" for text, runs in often])
+        candidate = make_candidate(
+            material,
+            case,
+            f"CI check “{check}” fails after a push: run {counted} before you push",
+            rule=format_rule("you are about to push", f"run {commands} first"),
+            remedies=tuple(text for text, _ in often),
+            category=Category.TEST_STRATEGY,
+            words=("ci", "push", check),
+        )
+        yield replace(candidate, importance=_CI_IMPORTANCE)
+
+
+def _is_of_check(material: Material, case: Case, command: str) -> bool:
+    """Say whether a command helped no other check of the server more, where several failed in one run."""
+    runs = [*(run.digest_part("failures") for run in material.past.runs_of(material.project))]
+    runs.append(material.reading.digest.get("failures") or {})
+    purpose = command_purpose(parse(command)[0])
+
+    def weight(key: str) -> tuple[int, bool]:
+        entries = (failures.get(key) or {} for failures in runs)
+        helped = sum(any(row[1] == command for row in entry.get("remedies") or ()) for entry in entries)
+        return helped, purpose_of_name(key.rpartition(":")[2]) == purpose
+
+    start = f"{material.project}|{FailureKind.CI}:"
+    others = {key for failures in runs for key in failures if key.startswith(start)} - {case.key}
+    return all(weight(case.key) > weight(other) for other in others)
 
 
 def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterator[Candidate]:
@@ -140,6 +187,46 @@ def mine_leftovers(material: Material) -> Iterator[Candidate]:
         )
 
 
+def mine_unfiltered(material: Material) -> Iterator[Candidate]:
+    """Say which way to run some tests runs them all: no call fails, so nobody else would learn of it.
+
+    One call may name what is all of the suite; two that name different tests cannot, nor can one whose names
+    chose fewer tests in another form.
+    """
+    rows = [row for digest in material.digests for row in digest.get("tests") or ()]
+    for case in material.of_kind(FailureKind.UNFILTERED):
+        form = case.first.failure.signature.words[0]
+        chosen = [{*subject.split(" | ")} for subject in case.subjects]
+        proof = case.best_remedy(RemedyKind.COMMAND)
+        if proof is None and not any(one.isdisjoint(other) for one in chosen for other in chosen):
+            continue
+        # Of the ways that ran fewer tests the one that most runs took; of another program only the proven.
+        whole = max(row[3] for row in rows if row[0] == form)
+        fewer = Counter(
+            row[0] for row in rows if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0]
+        )
+        fewer = Counter({each: runs for each, runs in fewer.items() if _is_same_runner(each, form)})
+        fewer.update((proof.text,) if proof else ())
+        better = next(iter(fewer.most_common(1)), ("", 0))[0]
+        action = f"use {code(better)}" if better else "whatever it is given"
+        yield make_candidate(
+            material,
+            case,
+            f"{code(form)} runs all tests{': ' if better else ', '}{action}",
+            rule=format_rule(f"{code(form)} is to be run", action) if better else "",
+            remedies=(better,) if better else (),
+            category=Category.TEST_STRATEGY,
+            words=("tests", "filter"),
+            is_answer=True,
+        )
+
+
+def _is_same_runner(form: str, other: str) -> bool:
+    """Say whether two forms are of one program and choose by the same, a name or a file."""
+    ends = [[word for word in each.split() if word.endswith(">")] for each in (form, other)]
+    return form != other and form.split()[0] == other.split()[0] and ends[0] == ends[1]
+
+
 def mine_flaky(material: Material) -> Iterator[Candidate]:
     """Say which call failed and succeeded with nothing done in between. Except for tests, once is chance."""
     for case in material.cases:
@@ -154,23 +241,61 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
         shown = general_command(act.event.text)
         if not act.is_test and (case.fleeting == 1 or not is_informative(shown) or "<url>" in shown):
             continue
-        command, error = code(shown), quote_error(case.line, 80)
-        outcome = f"fails now and then (“{error}”)"
-        reaction = "run it again before anything else"
         if act.is_test:
-            outcome = f"passes and fails with nothing changed (“{error}”)"
-            reaction = "run it again before looking for a cause"
-        found = make_candidate(
+            yield _flaky_test(material, case)
+            continue
+        command, error = code(shown), quote_error(case.line, 80)
+        yield make_candidate(
             material,
             case,
-            f"{command} {outcome}: run it again",
-            rule=format_rule(f"{command} fails with “{error}”", reaction),
-            category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
+            f"{command} fails now and then (“{error}”): run it again",
+            rule=format_rule(f"{command} fails with “{error}”", "run it again before anything else"),
+            category=Category.TOOL_USAGE,
             words=("flaky", act.purpose),
             is_answer=True,
         )
-        least = _FLAKY_TEST_IMPORTANCE if act.is_test else 0.0
-        yield replace(found, importance=max(found.importance, least))
+
+
+def _flaky_test(material: Material, case: Case) -> Candidate:
+    """Say of which error a test fails by chance; what else it failed of is no chance."""
+    act, failure = case.first.act, case.first.failure
+    line, name = " ".join(failure.line.split()), next(iter(failure.signature.words), "")
+    failing = read_report(act.event.output).failing
+    test = next((each for each in failing if each.name in line or each.name.endswith(f"::{name}")), None)
+    # Not the tests that were chosen: they are of one run, and a filter may choose none.
+    command, error = code(act.purpose), quote_error(case.line, 80)
+    problem, real = f"{command} passes and fails with nothing changed (“{error}”)", ""
+    if test and test.error:
+        # What a summary cuts, the report itself says.
+        said = failure.line if test.name not in line else test.error
+        error = quote_error(said.partition(". ")[0], 60)
+        outcome = "times out" if error_class(said) == TIMEOUT else "fails"
+        shown = quote_error(test.name.rpartition("::")[2], 70)
+        problem = f"“{shown}” of {command} {outcome} now and then (“{error}”)"
+        others = _real_errors(material, case)
+        real = f"; {format_list(others[:2])} there {'are' if others[1:] else 'is'} real" if others else ""
+    found = make_candidate(
+        material,
+        case,
+        f"{problem}: run it again{real}",
+        rule=format_rule(f"{command} fails with “{error}”", "run it again before looking for a cause"),
+        category=Category.TEST_STRATEGY,
+        words=("flaky", act.purpose),
+        is_answer=True,
+    )
+    return replace(found, importance=max(found.importance, _FLAKY_TEST_IMPORTANCE))
+
+
+def _real_errors(material: Material, case: Case) -> list[str]:
+    """Return of what else the same test failed in runs of the project, without passing by itself."""
+    kind, program, _, name = (*case.key.split(":", 3), "", "")[:4]
+    found: dict[str, None] = {}
+    for digest in material.digests:
+        for key, entry in (digest.get("failures") or {}).items():
+            is_same = key != case.key and key.startswith(f"{kind}:{program}:") and key.endswith(f":{name}")
+            if name and is_same and not entry.get("fleeting"):
+                found[shown_class(entry["line"])] = None
+    return [each for each in found if each]
 
 
 def _is_never_mended(case: Case) -> bool:
