@@ -17,9 +17,8 @@ from archivist.paths import bank_file, home_folder
 
 
 def fresh_bank(path: str | Path, **how: Any) -> Bank:
-    """Open a bank that holds nothing yet, as `Bank.open` does where there is none."""
-    lay_bank(path)
-    return Bank.open(path, create=False, **how)
+    """Open a bank that holds nothing yet, for a caller who works in no folder unless one is named."""
+    return Bank.open(lay_bank(path), create=False, **how)
 
 
 def lay_bank(path: str | Path, content: bytes = b"") -> Path:
@@ -57,6 +56,6 @@ def bytes_of(closed: Bank) -> bytes:
 def _template() -> bytes:
     """Return the file of a new bank; nothing in it but its mark tells it from another new one."""
     with tempfile.TemporaryDirectory() as folder:
-        bank = Bank.open(folder)
+        bank = Bank.open(folder, create=True)
         bank.close()
         return bytes_of(bank)

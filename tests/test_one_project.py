@@ -189,7 +189,7 @@ def test_logs_of_a_former_remote_that_a_person_files_under_the_name_are_the_repo
 def test_a_brief_asked_for_by_a_name_that_is_anothers_says_how_to_claim_it(
     app: Path, archivist: Command, home: Path
 ) -> None:
-    with Bank.open(app) as bank:
+    with Bank.open(app, create=True) as bank:
         for number in range(2):
             log = client_homes.codex(home, Path("/gone/kiln"), number, "https://example.org/former/kiln.git")
             bank.runs.capture_file(log, overrides=CaptureOverrides(project="kiln"))

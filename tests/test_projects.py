@@ -177,7 +177,7 @@ def test_clones_are_one_project(bank: Bank) -> None:
 
 def test_a_copied_bank_is_not_asked_about_the_original(tmp_path: Path) -> None:
     original = _repository(tmp_path / "one" / "shop")
-    with Bank.open(original) as bank:
+    with Bank.open(original, create=True) as bank:
         assert _begun(bank, "s-1", original) == "shop"
     (tmp_path / "two").mkdir()
     copied = Path(shutil.copytree(original, tmp_path / "two" / "shop"))
@@ -217,7 +217,8 @@ def test_a_project_is_found_under_the_name_that_it_had(bank: Bank) -> None:
     _git(bank.root, "clone", "--bare", str(_repository(bank.root / "far")), str(bare))
     _git(bare, "worktree", "add", "../fix-1")
     bank.capture(Episode(id="other", project="far"), ())
-    bank.capture(Episode(id="old", project="fix-1", extra={"cwd": str(bank.root / "fix-1")}), ())
+    old = Episode(id="old", project="fix-1", extra={"cwd": str(bank.root / "fix-1")})
+    bank.runs.take([old], CaptureOverrides(is_filed=True))
     assert _begun(bank, "s-1", bank.root / "fix-1") == "fix-1"
 
 

@@ -18,15 +18,25 @@ from archivist.access.rights import Layer, Verb, access_hint, may
 from archivist.clock import Clock, system_clock
 from archivist.config import Config
 from archivist.config.sources import load_effective, server_url
-from archivist.errors import AccessError, ArchivistError, BankDamagedError, BankError, NotABankError
+from archivist.errors import (
+    AccessError,
+    ArchivistError,
+    BankDamagedError,
+    BankError,
+    NoBankError,
+    NotABankError,
+)
+from archivist.files.worktrees import shared_place
 from archivist.ids import IdSource, new_id
 from archivist.paths import (
     FILE_NAME,
+    FOLDER,
     SERVER_SCHEMES,
     bank_file,
     bank_name,
     home_folder,
     is_file,
+    is_folder,
     name_on_server,
     person_bank,
     project_folder,
@@ -40,6 +50,7 @@ from archivist.text import cannot_hold_secret
 from archivist.trust import (
     accept_bank,
     bank_digest,
+    find_bank_folder,
     has_bank_at,
     is_of_home,
     log_of,
@@ -112,7 +123,7 @@ class Bank:
 
     Example::
 
-        with Bank.open(".") as bank:
+        with Bank.open(".", create=True) as bank:
             bank.lessons.add("Use tabs in the Makefile", domain="code")
             print(bank.brief(task="mend the build").text)
             for hit in bank.recall("how is the Makefile indented?").hits:
@@ -216,20 +227,24 @@ class Bank:
         folder: str | Path | None = None,
         is_hasty: bool = False,
     ) -> Bank:
-        """Open the bank of a project folder (or a bank's file), making it when the folder has none.
+        """Open the bank of a project: a folder of it, where commands find theirs, or a bank's file.
 
-        A folder that does not exist is refused, unless `create` is true; where it is false, no bank is made.
+        That is the nearest bank upwards; a linked worktree has that of its main one. A place without one is
+        refused, unless `create` is true: then one is made, of all worktrees of a repository in the main one.
         Without a configuration the effective one counts: its file, the global one, the environment.
         A function that returns one is asked again for the rights that the user can give and take.
         A bank that was not made here by this user is refused until the user accepts it (`archivist trust`).
-        `folder` is where the caller works: calls that name no project are about the project there.
+        `folder` is where the caller works: calls that name no project are about the project there. It is the
+        folder that was named, unless the bank's file was.
         What killed erasures left is finished first, except for a hasty caller, a hook.
         """
         url = str(path) if str(path).startswith(SERVER_SCHEMES) else ""
         file = state_file_of_url(url) if url else bank_file(Path(path))
+        if not url and file == Path(path, FOLDER, FILE_NAME):
+            folder = folder or Path(path).absolute()
+            file = _find_file(Path(path).absolute(), config, create=bool(create))
         if create is None:
-            # A misspelt path would else become an empty memory.
-            create = file.parent == home_folder() or project_folder(file).is_dir() or bool(url)
+            create = file.parent == home_folder() or bool(url)
         settings, reload = _read_settings(config, None if url else file.parent)
         if not url:
             name, server = server_bank_of(file), server_url(settings)
@@ -239,11 +254,8 @@ class Bank:
             url = url_on_server(file, server, name)
         store: Store
         if url:
-            try:
-                from archivist.store.postgres.store import PostgresStore
-            except ModuleNotFoundError as error:
-                hint = "pip install 'archivist-memory[postgres]'"
-                raise BankError(f"a bank on a server needs {error.name}", hint=hint) from None
+            from archivist.store.postgres.store import PostgresStore
+
             store = PostgresStore.open(url, create=create, busy_timeout_s=settings.store.busy_timeout_s)
         else:
             store = _open_file(file, settings, create=create)
@@ -618,6 +630,20 @@ class Bank:
             self._embedders.append(StaticEmbedder())
         bundled = self._embedders[1]
         return bundled if bundled is not None and bundled.name == name else None
+
+
+def _find_file(folder: Path, config: Config | Callable[[], Config] | None, *, create: bool) -> Path:
+    """Return the file of the bank that a folder has, or of the one that is to be made."""
+    if is_folder(folder) or has_bank_at(bank_file(folder)):
+        given = config if isinstance(config, Config) else None
+        found, _ = find_bank_folder(folder, lambda: (given or load_effective(None).config).trust.folders)
+        if found is not None:
+            return bank_file(found)
+    if not create:
+        # A misspelt path would else become an empty memory, and a folder of a project a second one.
+        hint = "archivist setup makes one, and so does Bank.open(…, create=True)"
+        raise NoBankError(str(folder), hint=hint)
+    return bank_file(shared_place(folder))
 
 
 def _read_settings(

@@ -283,15 +283,12 @@ def _check_liveness(bank: Bank) -> tuple[bool, str]:
 
 def _check_brief(bank: Bank) -> tuple[bool, str]:
     """Say what a session that starts in this folder is told, or why nothing."""
-    from archivist.brief.select import BriefRequest
-
     # As hooks and `archivist brief` ask.
-    request = BriefRequest()
-    brief = bank.brief(request)
+    brief = bank.brief()
     if brief.text:
         told = len(brief.chosen)
         return True, f"a session that starts here is told {told} {'lesson' if told == 1 else 'lessons'}"
-    return True, f"a session that starts here is told nothing: {bank.briefs.explain_empty(brief, request)}"
+    return True, f"a session that starts here is told nothing: {brief.why_no_lesson}"
 
 
 def _check_quarantine(bank: Bank) -> tuple[bool, str]:

@@ -15,8 +15,10 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from archivist.files.open import real_path
 from archivist.files.worktrees import (
     is_repository,
+    lies_in,
     nearest_folder,
     real_folder,
     remote_of,
@@ -65,16 +67,8 @@ _MOST_FOLDERS = 4000
 _MOST_LISTED = 500
 # Where repositories keep those of others.
 _VENDORS = (
-    "vendor",
-    "third_party",
-    "third-party",
-    "external",
-    "deps",
-    "lib",
-    "libs",
-    "modules",
-    "submodules",
-)
+    "vendor", "third_party", "third-party", "external", "deps", "lib", "libs", "modules", "submodules",
+)  # fmt: skip
 # Where a run keeps the address of the remote that its log names.
 REMOTE = "remote"
 # A name is judged by its latest runs: older ones may be of a repository that had the name before.
@@ -184,16 +178,16 @@ def resolve_project(
     """Return the project that a call means, and the reason; empty texts when there is none.
 
     It is the named one, else the project of the folder, if the bank knows it. Elsewhere it is the one that
-    the task names, a repository that is new to the bank, or the only project there is.
+    the task names, a new repository, or the only project there is. A server works in the bank's own folder.
     """
     if repo:
         return resolve_name(reader, repo, folder, root), "as it was named"
-    project = project_at(reader, folder, root) if folder is not None else ""
-    if project and _is_known(reader, project):
+    folder = folder or root
+    if (project := project_at(reader, folder, root)) and _is_known(reader, project):
         return project, "by the folder"
     if task and (meant := _name_in(task, all_projects(reader))):
         return meant, "as the task names it"
-    if folder is not None and is_repository(repository_of(folder, root)):
+    if is_repository(repository_of(folder, root)):
         return project, "by the folder"
     projects = run_projects(reader) or all_projects(reader)
     return (projects.pop(), "the only one there is") if len(projects) == 1 else ("", "")
@@ -246,7 +240,7 @@ def _project_of_repository(reader: Reader, repository: Repository, root: Path) -
         if not is_taken and not _is_remote_of_run(reader, name):
             return name
     # A project without a name would be everybody's.
-    is_unnamed = not names and repository.folder == _real(root)
+    is_unnamed = not names and repository.folder == real_path(root)
     return "" if is_unnamed else _distinct_name((names or ["repository"])[0], as_text(repository.folder))
 
 
@@ -374,11 +368,17 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
         is_taken = owned is False or (owned is None and _is_known(reader, name))
         return _distinct_name(name, remote) if is_taken else name
     repository = _describe_repository(folder, root)
-    is_inside = to_main_worktree(folder).is_relative_to(repository.folder)
+    is_inside = lies_in(folder, repository.folder)
     derived = (project_of_folder(as_text(folder)), repository.remote_name)
     is_derived = is_inside and (bool(remote) or name in derived)
     is_another = name and _is_owned(reader, name, repository, root) is False
     return project_at(reader, folder, root) if is_derived or is_another else name
+
+
+def project_of_root(reader: Reader, named: str, root: Path) -> str:
+    """Return the project that a file means by `projectRoot`: the path of a folder, or a project's name."""
+    is_path = re.match(r"~?/|\.{1,2}(?:/|$)|[A-Za-z]:[\\/]", named)
+    return project_of_run(reader, project_of_folder(named), root / named, root) if is_path else named
 
 
 def _known_alike(reader: Reader, name: str, folder: Path, remote: str) -> str:
@@ -390,14 +390,7 @@ def _known_alike(reader: Reader, name: str, folder: Path, remote: str) -> str:
     last, found = name.rpartition("/")[2].lower(), []
     alike = [other for other in run_projects(reader) if last and other.rpartition("/")[2].lower() == last]
     for project in alike:
-        rows = reader.select_fields(
-            "episode",
-            ("extra",),
-            equals("project", project),
-            _BELIEVED_RUN,
-            order=("-finished",),
-            limit=_MOST_COMPARED,
-        )
+        rows = _latest_runs(reader, project, _MOST_COMPARED)
         noted = [json.loads(extra) for (extra,) in rows]
         remotes = {run[REMOTE] for run in noted if run.get(REMOTE)}
         is_here = any(run.get("cwd") == as_text(folder) for run in noted)
@@ -506,7 +499,7 @@ def is_session_of(folder: Path, root: Path) -> bool:
     It can when it began inside of it, in another checkout of the same repository, or above it and in no
     repository. Of a folder that is gone nothing tells.
     """
-    place, top = to_main_worktree(folder), _real(root)
+    place, top = to_main_worktree(folder), real_path(root)
     if place.is_relative_to(top):
         return True
     if (own := repository_around(place)) is None:
@@ -567,7 +560,7 @@ def note_entered(paths: Iterable[str], began: Path, home: Path, root: Path) -> d
 def foreign_project(reader: Reader, folder: Path, home: Path, root: Path) -> str:
     """Return the project of a folder in another repository than home; empty when it is in none."""
     repository = repository_of(folder, root)
-    is_inside = is_folder(folder) and to_main_worktree(folder).is_relative_to(repository)
+    is_inside = is_folder(folder) and lies_in(folder, repository)
     if not is_inside or not is_repository(repository) or repository == repository_of(home, root):
         return ""
     return project_at(reader, folder, root)
@@ -629,21 +622,30 @@ def _candidate_names(folder: str) -> list[str]:
     return [*("/".join(parts[-length:]) for length in lengths), project_of_folder(folder)]
 
 
+def _latest_runs(reader: Reader, project: str, limit: int, fields: Sequence[str] = ("extra",)) -> list[Any]:
+    filed = equals("project", project), _BELIEVED_RUN
+    return reader.select_fields("episode", fields, *filed, order=("-finished",), limit=limit)
+
+
 def _is_owned(reader: Reader, name: str, repository: Repository, root: Path) -> bool | None:
     """Say whether a name is a repository's; None if nothing tells whose it is.
 
     The person who gave it to one decides, else the latest run that can tell, else what the bank's own folder
     is called: no repository inside of it can take its names.
     """
-    filed = equals("project", name), _BELIEVED_RUN
-    rows = reader.select_fields("episode", ("extra",), *filed, order=("-finished",), limit=_LATEST_RUNS)
-    extras = [str(extra) for (extra,) in rows]
+    extras = [str(extra) for (extra,) in _latest_runs(reader, name, _LATEST_RUNS)]
     if owner := reader.json_setting(NAME_OWNERS).get(name):
         extras.insert(0, json.dumps({CHECKOUT: owner}))
     answers = (_is_made_in(extra, repository, root) for extra in extras)
     answer = next((answer for answer in answers if answer is not None), None)
     if answer is None:
-        own = repository if repository.folder == _real(root) else _describe_repository(root, root)
+        # A lesson of a file may name the folder of its project, and no run be known.
+        is_filed = equals("repo", name), not_equals("project", ""), _BELIEVED_LESSON
+        folders = reader.select_fields("lesson", ("project",), *is_filed, order=("id",), limit=_LATEST_RUNS)
+        answers = (_is_made_in(json.dumps({"cwd": folder}), repository, root) for (folder,) in folders)
+        answer = next((answer for answer in answers if answer is not None), None)
+    if answer is None:
+        own = repository if repository.folder == real_path(root) else _describe_repository(root, root)
         answer = own.is_same(repository) if name in own.names else None
     return answer
 
@@ -653,14 +655,7 @@ def _find_by_checkout(reader: Reader, repository: Repository, root: Path) -> str
     marks = (as_text(repository.folder), repository.mark, repository.address, repository.remote_name)
     found: list[tuple[str, str]] = []
     for name in run_projects(reader):
-        rows = reader.select_fields(
-            "episode",
-            ("finished", "extra"),
-            equals("project", name),
-            _BELIEVED_RUN,
-            order=("-finished",),
-            limit=_RUNS_OF_EACH_PROJECT,
-        )
+        rows = _latest_runs(reader, name, _RUNS_OF_EACH_PROJECT, ("finished", "extra"))
         for ended, extra in rows:
             # A bank may know hundreds of projects: a run with another repository's marks is not parsed.
             is_like = f'"{CHECKOUT}"' not in extra or any(mark in extra for mark in marks if mark)
@@ -689,7 +684,7 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
     if not is_folder(folder):
         return is_same_remote
     other = _describe_repository(folder, root)
-    top = _real(root)
+    top = real_path(root)
     if other.folder == repository.folder:
         # A bank goes with its own folder. Any other folder may hold a new repository: git then made it at
         # another time, which is the second part of a mark, and which a copy keeps.
@@ -701,10 +696,6 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
         # A bank that was copied with its folder knows the original, which is no part of it.
         return None
     return repository.is_same(other)
-
-
-def _real(folder: Path) -> Path:
-    return Path(os.path.realpath(folder))
 
 
 def _is_same_remote(noted: str, repository: Repository) -> bool | None:

@@ -248,10 +248,10 @@ def test_a_bank_opens_with_its_files_and_the_environment(
     change_file(home / ".archivist" / "config.toml", "decay.unseen_runs", 7)
     change_file(tmp_path / ".archivist" / "config.toml", "brief.max_lessons", 18)
     monkeypatch.setenv("ARCHIVIST_BRIEF__BUDGET_TOKENS", "99")
-    with Bank.open(tmp_path) as bank:
+    with Bank.open(tmp_path, create=True) as bank:
         rules = bank.config
     assert (rules.brief.max_lessons, rules.decay.unseen_runs, rules.brief.budget_tokens) == (18, 7, 99)
-    with Bank.open(tmp_path, config=Config()) as bank:
+    with Bank.open(tmp_path, create=True, config=Config()) as bank:
         assert bank.config == Config()
 
 

@@ -93,6 +93,19 @@ def test_what_a_reflection_put_into_the_status_leaves_it_when_it_is_over(bank: B
     assert bank.core.view().status.blockers == ("the vendor is slow",)
 
 
+@pytest.mark.req("C6", "C7")
+def test_a_blocker_of_an_agent_stops_no_reflection(bank: Bank) -> None:
+    agent = bank.acting_as(Actor(ActorKind.AGENT, "ada", "research"))
+    agent.core.append("blockers", "the embedding budget")
+    _fill(bank, range(1, 5), importance=7)
+    assert bank.stream.reflect().told_core == ("status blockers: #84 stood in the way in 4 cycles",)
+    blockers = bank.core.view().status.blockers
+    assert [line.partition(" (")[0] for line in blockers] == [
+        "the embedding budget",
+        "#84 stood in the way in 4 cycles",
+    ]
+
+
 @pytest.mark.req("C7")
 def test_the_accumulator_starts_again_and_core_is_told_once(bank: Bank) -> None:
     _fill(bank, range(1, 5), importance=7)
@@ -103,6 +116,31 @@ def test_the_accumulator_starts_again_and_core_is_told_once(bank: Bank) -> None:
     more = bank.stream.reflect("by hand")
     assert (more.gathered, more.told_core) == (4, ())
     assert len(bank.core.view().status.blockers) == 1
+
+
+@pytest.mark.req("C7")
+def test_what_was_archived_is_drawn_on(bank: Bank) -> None:
+    proxy, kiln = (
+        "Login fails behind the proxy, blocked by #84",
+        "Kiln sensor drops readings above 900 degrees",
+    )
+    bank.stream.log(proxy, cycle=3, role="qa", importance=7, type="observation")
+    bank.stream.log("Proxy timeout raised to 30 s for #84", cycle=4, role="ops", importance=6)
+    bank.stream.log("Looked at #84 in passing", cycle=4, role="ops", importance=4)
+    bank.stream.log(kiln, cycle=5, role="qa", importance=7, type="observation")
+    for cycle in range(6, 130):
+        bank.stream.log(f"Part {cycle} of the handbook written", cycle=cycle, role="docs", importance=3)
+    assert bank.stream.reflect().entries == ()
+    assert all(entry.is_archived for entry in bank.stream.by_cycle(3, 5))
+    bank.stream.log(f"{kiln} again", cycle=130, role="qa", importance=7, type="observation")
+    bank.stream.log(f"{proxy} again", cycle=130, role="qa", importance=7, type="observation")
+    told = {entry.action: entry.content for entry in bank.stream.reflect().entries}
+    blocker = told["Reflection: #84 stood in the way in 2 cycles, open since cycle 3"]
+    assert "It began with" in blocker
+    assert "“Proxy timeout raised to 30 s for #84” (cycle 4, ops)" in blocker
+    assert "in passing" not in blocker
+    (sensor,) = (content for action, content in told.items() if "Kiln sensor" in action)
+    assert "Reported in cycles 5, 130." in sensor
 
 
 def test_only_what_matters_is_gathered(bank: Bank) -> None:
@@ -205,7 +243,7 @@ def test_every_entry_is_gathered_exactly_once(tmp_path: Path) -> None:
 
 def test_what_is_not_due_asks_for_no_leave_to_write(tmp_path: Path) -> None:
     config = Config(store=StoreRules(busy_timeout_s=0.1))
-    with Bank.open(tmp_path, config=config) as bank, Bank.open(tmp_path) as other:
+    with fresh_bank(tmp_path, config=config) as bank, Bank.open(tmp_path) as other:
         assert bank.stream.reflect(if_due=True).skipped
         bank.stream.log("Something")
         with other.transaction() as writer:

@@ -28,7 +28,9 @@ def test_a_report_of_what_happened_is_not_replaced_by_another(bank: Bank) -> Non
     for question in ("did we hit E2E timeouts?", "Auth E2E tests time out"):
         found = bank.stream.search(question)
         assert {1, 2, 3} <= {*_cycles(found)}
-        assert [hit.hit.notes for hit in found] == [()] * len(found)
+        # A note may say why one stands before a higher score.
+        notes = [note for hit in found for note in hit.hit.notes]
+        assert [note for note in notes if not note.startswith("before 0.")] == []
 
 
 @pytest.mark.req("C5", "A5")

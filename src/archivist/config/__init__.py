@@ -128,9 +128,10 @@ class WorkingRules(NamedTuple):
 
 
 class CoreRules(NamedTuple):
-    """How many tokens each block of core memory may have, and all of them together.
+    """How many tokens each block of core memory may have, and all of them together; the roles of sessions.
 
-    Rules and playbook that projects keep as files have up to 3,900 tokens.
+    Rules and playbook that projects keep as files have up to 3,900 tokens. `roles` are `CLIENT=ROLE` and
+    `FOLDER=ROLE`, separated by commas.
     """
 
     budget_tokens: int = 10_000
@@ -141,6 +142,7 @@ class CoreRules(NamedTuple):
     role_state_tokens: int = 500
     lessons_tokens: int = 1_000
     recently_shipped: int = 5
+    roles: str = ""
 
 
 class StreamRules(NamedTuple):

@@ -76,10 +76,30 @@ _PATHS_OF_PROJECT = ("roots", "resources", "learnings", "hot", "transcripts", "p
 # They are needed before a bank is opened, or hold for everything that the user does.
 _GLOBAL_ONLY = ("trust.", "server.", "store.", "model.")
 _WORDS = {"recall.preset": ["relevance", "archivist", "generative"], "model.output": ["tools", "schema"]}
+_VARIABLE_FORM = (r"[^\W\d]\w*", "expected the name of a variable", "the key itself is never written")
+# The form of a text, and what is said of any other.
+_FORMS = {
+    "recall.endpoint_key_variable": _VARIABLE_FORM,
+    "model.key_variable": _VARIABLE_FORM,
+    "recall.embedder": (
+        r"static|none|onnx:.+|endpoint:https?://.+", "no such embedder",
+        "write static, none, onnx:FOLDER or endpoint:URL",
+    ),
+    "store.url": (
+        f"(?:{'|'.join(SERVER_SCHEMES)}).*", "no such store", "write postgresql://HOST/DATABASE",
+    ),
+    "model.name": (
+        r"(?:openai|anthropic):[!-~]+", "no such model", "write openai:NAME or anthropic:NAME",
+    ),
+    "core.roles": (
+        r"[^,=]+=[^,=]+(?:,[^,=]+=[^,=]+)*,?", "expected CLIENT=ROLE or FOLDER=ROLE", "separated by commas",
+    ),
+    "model.url": (r"https?://[!-~]+", "no such address", "it looks like https://host/v1"),
+}  # fmt: skip
 _VARIABLES = "ARCHIVIST_"
 _NO_SETTINGS = (
-    "ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR", "ARCHIVIST_TASK", "ARCHIVIST_RUN",
-    "ARCHIVIST_APPROACH", "ARCHIVIST_LOG", "ARCHIVIST_TOKEN", "ARCHIVIST_STORE",
+    "ARCHIVIST_HOME", "ARCHIVIST_BANK", "ARCHIVIST_ACTOR", "ARCHIVIST_ROLE", "ARCHIVIST_TASK",
+    "ARCHIVIST_RUN", "ARCHIVIST_APPROACH", "ARCHIVIST_LOG", "ARCHIVIST_TOKEN", "ARCHIVIST_STORE",
 )  # fmt: skip
 # The URL of the server with a password, which no setting holds.
 _STORE = "ARCHIVIST_STORE"
@@ -233,15 +253,16 @@ def refuse_users_own(key: str, value: object, *, where: str) -> None:
     """Raise ConfigError for what a project's file may not set: it could hurt, or reach beyond the project."""
     section, _, name = key.partition(".")
     what = key
-    if key.startswith(_NUMBERS_OF_PROJECT):
-        default: Any = _defaults()[key]
+    default: Any = _defaults()[key]
+    if key.startswith(_NUMBERS_OF_PROJECT) and not isinstance(default, str):
         most = default * _FACTOR_OF_PROJECT
         is_allowed = default <= value <= most
         what = f"{key} outside of {default} to {most}"
     elif key == "recall.embedder":
         is_allowed = value in _EMBEDDERS_OF_PROJECT
     elif section == "workspace" and name in _PATHS_OF_PROJECT:
-        is_allowed = not any(_leads_outside(part.strip()) for part in str(value).split(","))
+        parts = [os.path.normpath(part.strip().replace("\\", "/")) for part in str(value).split(",")]
+        is_allowed = not any(re.match(r"/|\.\.|~|[A-Za-z]:", part) for part in parts)
     else:
         is_allowed = key in _WORDS_OF_PROJECT
     if not is_allowed:
@@ -250,11 +271,6 @@ def refuse_users_own(key: str, value: object, *, where: str) -> None:
             f"{where}: {what} may not be set by a project",
             hint=f"it is yours to set: archivist config set {flag}{key} VALUE, or {variable_of(key)}",
         )
-
-
-def _leads_outside(path: str) -> bool:
-    normal = os.path.normpath(path.replace("\\", "/"))
-    return normal.startswith(("/", "..", "~")) or bool(re.match("[A-Za-z]:", normal))
 
 
 def _from_variables(variables: Mapping[str, str]) -> Iterator[_Setting]:
@@ -320,7 +336,8 @@ def _read_text(path: Path) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, column = _line_and_column(raw[: error.start].decode("utf-8"))
+        before = raw[: error.start].decode("utf-8")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         raise ConfigError(
             f"{str(path)!r} cannot be read: not UTF-8 text (at line {line}, column {column})"
         ) from None
@@ -340,11 +357,6 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         return parse.parse_toml(text, f"{where!r} cannot be read")
     except InputError as error:
         raise ConfigError(error.message, hint=error.hint) from None
-
-
-def _line_and_column(text: str) -> tuple[int, int]:
-    """Return the line and the column that follow a text, counted from 1."""
-    return text.count("\n") + 1, len(text) - text.rfind("\n")
 
 
 def _check_values(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, object]]:
@@ -416,22 +428,14 @@ def _check_text(key: str, value: str, shown: str) -> str:
         raise ConfigError(f"{shown}: not UTF-8 text")
     if any(letter < " " or letter == "\x7f" for letter in value):
         raise ConfigError(f"{shown}: holds control characters")
-    if key in ("recall.endpoint_key_variable", "model.key_variable") and value and not value.isidentifier():
-        raise ConfigError(f"{shown}: expected the name of a variable", hint="the key itself is never written")
-    if key == "recall.embedder" and not re.fullmatch(r"static|none|onnx:.+|endpoint:https?://.+", value):
-        raise ConfigError(
-            f"{shown}: no such embedder", hint="write static, none, onnx:FOLDER or endpoint:URL"
-        )
-    if key == "store.url" and value and not value.startswith(SERVER_SCHEMES):
-        raise ConfigError(f"{shown}: no such store", hint="write postgresql://HOST/DATABASE")
+    pattern, problem, hint = _FORMS.get(key, ("", "", ""))
+    # Without a value most are not used; an embedder is always named.
+    if pattern and (value or key == "recall.embedder") and not re.fullmatch(pattern, value):
+        raise ConfigError(f"{shown}: {problem}", hint=hint)
     if key == "store.url" and without_password(value) != value:
         raise ConfigError(
             f"{shown}: the address holds a password", hint=f"put it in ~/.pgpass, PGPASSWORD or {_STORE}"
         )
-    if key == "model.name" and value and not re.fullmatch(r"(?:openai|anthropic):[!-~]+", value):
-        raise ConfigError(f"{shown}: no such model", hint="write openai:NAME or anthropic:NAME")
-    if key == "model.url" and value and not re.fullmatch(r"https?://[!-~]+", value):
-        raise ConfigError(f"{shown}: no such address", hint="it looks like https://host/v1")
     is_address = key == "model.url" or (key == "recall.embedder" and value.startswith("endpoint:"))
     if is_address and "@" in value:
         raise ConfigError(

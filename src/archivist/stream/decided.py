@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from archivist.reading.similarity import Likeness, Statement, compare
 from archivist.records import Entry, EntryType
-from archivist.stream.causes import STATED, find_cause
 from archivist.stream.insight_text import (
     Insight,
     by_issue,
@@ -21,7 +20,7 @@ from archivist.stream.insight_text import (
     shorten,
     unique_entries,
 )
-from archivist.stream.obstacles import read_reports, split_sentences, words_of
+from archivist.stream.obstacles import STATED, find_cause, read_reports, split_sentences, words_of
 from archivist.stream.timelines import stems_of
 
 _MOST_STATED = 3
@@ -67,18 +66,15 @@ def stated_lessons(entries: Sequence[Entry]) -> list[StatedLesson]:
             # An entry states one lesson: the sentence that is named as one.
             best = max(dict.fromkeys(said), key=lambda text: STATED.match(text) is not None)
             found.setdefault(best, StatedLesson(best, entry))
-        elif entry.importance >= _LEAST_MENDED and _is_explained(entry) and (why := find_cause(entry)):
-            text = f"{entry.action.rstrip('.')}: {why}"
-            if _says_why(why):
+        elif entry.importance >= _LEAST_MENDED and _says_why(why := find_cause(entry)):
+            # What mends something, or observes what goes wrong, is a lesson with its cause.
+            is_explained = _MENDED.search(entry.action) is not None
+            if entry.type is EntryType.OBSERVATION:
+                is_explained = any(r.sign == "trouble" and not r.place for r in read_reports(entry))
+            if is_explained:
+                text = f"{entry.action.rstrip('.')}: {why}"
                 found.setdefault(text, StatedLesson(text, entry))
     return list(found.values())[:_MOST_STATED]
-
-
-def _is_explained(entry: Entry) -> bool:
-    """Say whether an entry mends something, or observes what goes wrong: with its cause it is a lesson."""
-    if entry.type is EntryType.OBSERVATION:
-        return any(report.sign == "trouble" and not report.place for report in read_reports(entry))
-    return _MENDED.search(entry.action) is not None
 
 
 def _says_why(text: str) -> bool:
@@ -186,16 +182,14 @@ def _theme_insight(
 ) -> Insight | None:
     """Return the decisions of one theme; None for a lone one that nothing led to and nothing followed."""
     last = theme[-1]
-    pairs = ((earlier, later) for at, later in enumerate(theme) for earlier in theme[:at])
-    replaced = {
-        earlier.id: later
-        for earlier, later in pairs
-        if _is_replaced(earlier, later) or _have_one_object(earlier, later, common)
-    }
+    replaced: dict[str, Entry] = {}
+    for earlier, later in ((earlier, later) for at, later in enumerate(theme) for earlier in theme[:at]):
+        if _is_replaced(earlier, later) or _have_one_object(earlier, later, common):
+            replaced[earlier.id] = later
     for entry in theme:
         undone = (each for each in entries if each.seq > entry.seq and each not in theme)
-        later = next((each for each in undone if _is_undone(entry, each)), None)
-        replaced |= {entry.id: later} if later else {}
+        if taken_back := next((each for each in undone if _is_undone(entry, each)), None):
+            replaced[entry.id] = taken_back
     hold = [entry for entry in theme if entry.id not in replaced]
     before, after = _entries_around(last, [entry for entry in entries if entry not in theme])
     weighty = sum(entry.importance >= last.importance for entry in entries)
@@ -205,7 +199,13 @@ def _theme_insight(
     if len(hold) == len(theme) > 1:
         return None
     if not hold:
-        return _undone_insight(last, replaced[last.id])
+        return make_insight(
+            [last, replaced[last.id]],
+            shorten(f"no longer holds: {_DECIDED.sub('', say(last))}"),
+            f"Decided as {quote_entry(last)}. It was taken back with {quote_entry(replaced[last.id])}.",
+            tags=("decisions",),
+            about=labels_of(last),
+        )
     issues = tuple(by_issue(theme))
     about = f"about #{issues[0]}: " if issues and len(theme) > 1 else ""
     holds = "; ".join(say(entry) for entry in reversed(hold))
@@ -214,18 +214,15 @@ def _theme_insight(
     title = shorten(f"decided: {about}{_DECIDED.sub('', holds)}")
     was = f"; before: “{shorten(gone[-1].action)}” (cycle {gone[-1].cycle})" if is_one and gone else ""
     reason = next((text for text in split_sentences(last) if text not in " ".join(last.action.split())), "")
+    why = f" Why: “{quote_text(reason)}”." if reason and hold[0] is last else ""
     return make_insight(
         theme,
         title + was,
         f"{quote_entry(hold[0])}." if is_one and title.endswith("…") else "",
-        f"By {last.role or 'somebody'} in cycle {last.cycle}."
-        + (f" Why: “{quote_text(reason)}”." if reason and hold[0] is last else "")
+        f"By {last.role or 'somebody'} in cycle {last.cycle}.{why}"
         if is_one
         else f"Holds: {'; '.join(map(quote_entry, hold[-5:]))}.",
-        *(
-            f"{'It' if is_one else quote_entry(replaced[entry.id])} replaced {quote_entry(entry)}."
-            for entry in gone
-        ),
+        *(f"{'It' if is_one else quote_entry(replaced[e.id])} replaced {quote_entry(e)}." for e in gone),
         f"Before: {'; '.join(map(quote_entry, before))}." if before else "",
         f"Since then: {'; '.join(map(quote_entry, after))}." if after else "",
         tags=("decisions",),
@@ -238,35 +235,19 @@ def _theme_insight(
 
 def _is_undone(decision: Entry, later: Entry) -> bool:
     """Say whether an entry that is no decision takes one back: it says so, and names what was decided."""
-    names = are_alike_enough(words_of(decision.action), words_of(later.action))
-    return (
-        names
-        and _UNDONE.search(later.action) is not None
-        and not any(report.sign != "ended" for report in read_reports(later))
-    )
-
-
-def _undone_insight(decision: Entry, later: Entry) -> Insight:
-    return make_insight(
-        [decision, later],
-        shorten(f"no longer holds: {_DECIDED.sub('', say(decision))}"),
-        f"Decided as {quote_entry(decision)}. It was taken back with {quote_entry(later)}.",
-        tags=("decisions",),
-        about=labels_of(decision),
-    )
+    if _UNDONE.search(later.action) is None or any(r.sign != "ended" for r in read_reports(later)):
+        return False
+    return are_alike_enough(words_of(decision.action), words_of(later.action))
 
 
 def _entries_around(entry: Entry, entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Return the obstacles before an entry, and what was done after it, about the same thing."""
     labels, words = {*labels_of(entry)}, words_of(entry.action)
-    same = [
-        each
-        for each in entries
-        if each.id != entry.id
-        and ({*labels_of(each)} & labels or are_alike_enough(words_of(each.action), words))
-    ]
-    before = [
-        each for each in same if each.seq < entry.seq and any(r.sign != "ended" for r in read_reports(each))
-    ]
-    after = [each for each in same if each.seq > entry.seq]
-    return unique_entries(before)[-_SHOWN:], unique_entries(after)[-_SHOWN:]
+    before, after = list[Entry](), list[Entry]()
+    for each in unique_entries(entries):
+        if {*labels_of(each)} & labels or are_alike_enough(words_of(each.action), words):
+            if each.seq > entry.seq:
+                after.append(each)
+            elif each.seq < entry.seq and any(report.sign != "ended" for report in read_reports(each)):
+                before.append(each)
+    return before[-_SHOWN:], after[-_SHOWN:]

@@ -235,18 +235,16 @@ def _widen_name(name: str, titles: Sequence[str]) -> str:
             for last in range(len(after), -1, -1)
             # What says something of its own is not part of a name.
             if not any(map(stems_of, (*before[first:], *after[:last])))
-            and not any(_is_small(word) for word in (*before[first : first + 1], *after[:last][-1:]))
+            and not any(
+                len(word) < 3 or word.lower() in STOP_WORDS
+                for word in (*before[first : first + 1], *after[:last][-1:])
+            )
         ]
-        known = (
-            each for each in wider if 2 * sum(f" {each} ".lower() in text for text in texts) > len(texts)
-        )
+        counts = {each: sum(f" {each} ".lower() in text for text in texts) for each in wider}
+        known = (each for each in wider if 2 * counts[each] > len(texts))
         if (best := max(known, key=len, default=name)) != name:
             return best
     return name
-
-
-def _is_small(word: str) -> bool:
-    return len(word) < 3 or word.lower() in STOP_WORDS
 
 
 def _read_numbers(entry: Entry) -> Iterable[Reading]:

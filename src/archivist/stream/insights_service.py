@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, may
-from archivist.core.blocks import WorkStatus, text_of
+from archivist.core.blocks import WorkStatus, text_of, without_speakers
 from archivist.core.proposals import with_line
 from archivist.errors import ArchivistError
 from archivist.ids import derived_id
@@ -44,7 +44,7 @@ from archivist.stream.entries import (
     marker_of,
     set_marker,
 )
-from archivist.stream.insight_text import Insight, RelatedItem
+from archivist.stream.insight_text import Insight, RelatedItem, labels_of
 from archivist.stream.insights import MOST_INSIGHTS, insights, reason_to_reflect
 from archivist.stream.obstacles import ObstacleReport, are_alike, words_of
 from archivist.stream.timelines import ended_insight, find_end
@@ -73,6 +73,9 @@ _ASKED_CHARACTERS = 2_000
 _RELATED = 10
 # Entries of earlier reflections that are read again; as many are compared.
 _EARLIER = 300
+# For so many gathered entries, and as many labels, the archive is searched; so many of its entries are read.
+_ASKED = 10
+_ARCHIVED = 100
 # So many places are kept for what was counted, besides a model's insights.
 _LEAST_COUNTED = 2
 
@@ -107,14 +110,15 @@ def reflect_stream(bank: Bank, *, trigger: str = "", with_model: bool = False) -
     if skipped:
         return Insights(skipped=skipped)
     related, lessons = _related_documents(bank, chosen), _related_lessons(bank, chosen)
-    known = insights(chosen, related=related, lessons=lessons) if with_model else []
+    archived = _archived_entries(bank, chosen)
+    known = insights(chosen, earlier=archived, related=related, lessons=lessons) if with_model else []
     by_model, report = _ask_model(bank, chosen, related, known) if with_model else ([], None)
     archivist = bank.acting_as(ARCHIVIST)
     with archivist.transaction() as writer:
         entries, chosen, reason, skipped = _entries_to_reflect_on(bank, writer, trigger)
         if skipped:
             return Insights(skipped=skipped, model=report)
-        marker, earlier = marker_of(writer), _earlier_entries(bank, writer)
+        marker, earlier = marker_of(writer), _earlier_entries(bank, writer, archived)
         projects = _projects_of(writer, (*earlier, *entries))
         told_before = _told_before(writer)
         counted = [
@@ -204,8 +208,8 @@ def _entries_to_reflect_on(
     return entries, chosen, reason, "" if reason else skipped
 
 
-def _earlier_entries(bank: Bank, reader: Reader) -> list[Entry]:
-    """Return the hot entries that were reflected on before: they say since when something goes on."""
+def _earlier_entries(bank: Bank, reader: Reader, archived: list[Entry]) -> list[Entry]:
+    """Return the entries of earlier reflections, hot and archived: they say since when something goes on."""
     marker, latest = marker_of(reader), latest_cycle(reader) or 0
     conditions = [
         at_most("seq", marker.seq if marker else 0),
@@ -213,7 +217,8 @@ def _earlier_entries(bank: Bank, reader: Reader) -> list[Entry]:
         at_least("importance", bank.config.stream.gather_importance),
         not_equals("type", EntryType.REFLECTION),
     ]
-    earlier = reader.select(Entry, *conditions, order=("-seq",), limit=_EARLIER)[::-1]
+    hot = reader.select(Entry, *conditions, order=("-seq",), limit=_EARLIER - len(archived))
+    earlier = sorted({entry.id: entry for entry in (*archived, *hot)}.values(), key=lambda entry: entry.seq)
     # What somebody took out of core memory does not come back from the same entries.
     present = {*_blocker_lines(reader), *_lesson_lines(reader)}
     noted = reader.json_setting(_EVIDENCE).items()
@@ -445,7 +450,7 @@ def _append_blocker(bank: Bank, insight: Insight, is_of_agents: bool) -> list[st
 
 def _blocker_lines(reader: Reader) -> list[str]:
     status = reader.get(Block, CoreSection.STATUS.value)
-    return list(from_plain(WorkStatus, status.content).blockers) if status else []
+    return list(from_plain(WorkStatus, without_speakers(status.content)).blockers) if status else []
 
 
 def _lesson_lines(reader: Reader) -> list[str]:
@@ -480,12 +485,39 @@ def _related_documents(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:
     """Return the archived texts about the gathered entries."""
     if not chosen:
         return []
-    weightiest = sorted(chosen, key=lambda entry: (-entry.importance, -entry.seq))
-    asked = " ".join(entry.action for entry in weightiest)[:_ASKED_CHARACTERS]
+    asked = " ".join(entry.action for entry in _weightiest(chosen))[:_ASKED_CHARACTERS]
     hits = bank.recall(Query(text=asked, kinds=("document",), tier="archive", limit=_RELATED)).hits
     with bank.reading() as reader:
         found = reader.records("document", [hit.id for hit in hits])
     return [RelatedItem(hit.name, hit.text, found[hit.id].issues) for hit in hits if hit.id in found]
+
+
+def _archived_entries(bank: Bank, chosen: list[Entry]) -> list[Entry]:
+    """Return entries that are no longer hot, about what the gathered ones are about: by label and by words.
+
+    Whoever is asked about a thing after more than a hundred cycles needs what was known of it then.
+    """
+    old = Query(kinds=("entry",), tier="archive", min_importance=bank.config.stream.gather_importance / 10)
+    weightiest = _weightiest(chosen)
+    labels = [*dict.fromkeys(label for entry in weightiest for label in labels_of(entry))][:_ASKED]
+    asked = [old._replace(text=entry.action, limit=_RELATED) for entry in weightiest[:_ASKED]]
+    for label in labels:
+        issues, prs = find_references(label)
+        named = old._replace(text=label, issue=next(iter(issues), None), pr=next(iter(prs), None))
+        asked.append(named._replace(limit=_ARCHIVED))
+    found = dict.fromkeys(hit.id for query in reversed(asked) for hit in bank.recall(query).hits)
+    with bank.reading() as reader:
+        entries = reader.records("entry", [*found][:_ARCHIVED])
+        new = marker_of(reader) or Marker()
+    return [
+        entry
+        for entry in entries.values()
+        if entry.type is not EntryType.REFLECTION and entry.is_archived and entry.seq <= new.seq
+    ]
+
+
+def _weightiest(chosen: list[Entry]) -> list[Entry]:
+    return sorted(chosen, key=lambda entry: (-entry.importance, -entry.seq))
 
 
 def _related_lessons(bank: Bank, chosen: list[Entry]) -> list[RelatedItem]:

@@ -1,4 +1,4 @@
-"""Read in an entry's words what blocks, what goes wrong, what is over, and which role waits for which.
+"""Read in an entry's words what blocks, what goes wrong and why, what is over, and which role waits for whom.
 
 A sentence has one sign: a word of blocking, of trouble or of an end. One that is denied, hypothetical or part
 of somebody's work is none. Rules twice as long that parsed clauses were not better on the sentences that they
@@ -361,3 +361,39 @@ def _fold(word: str) -> str:
     word = word.lower()
     is_plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
     return word[:-1] if is_plural and "_" not in word else word
+
+
+# Why something went wrong.
+_CAUSE = re.compile(
+    r"\b(?:because|root cause|caused by|due to|turn(?:s|ed) out|traced to|the (?:cause|reason)"
+    r"|(?:was|were) (?!added|made|green|fine|clean|done|ok\b)\w+|had (?:been|no|the|an?)\b|held|reused"
+    r"|since the)\b"
+    r"|\b(?:returns?|runs?|reads?|only) [^.]{0,80}\b(?:on every|when|before)\b",
+    re.IGNORECASE,
+)
+_NO_CAUSE = re.compile(
+    r"\b(?:tests? (?:pass|run)|pass(?:es|ed)|committed|commit|user (?:said|asked|reported)"
+    r"|lint|asked|left out|stashed)\b",
+    re.IGNORECASE,
+)
+# A sentence in which somebody says what was learnt.
+STATED = re.compile(
+    r"\b(?:(?<![\d,] )lessons?(?: learn(?:ed|t))?:|we learn(?:ed|t)|learn(?:ed|t)(?: that|:)"
+    r"|turn(?:s|ed)? out|root cause|the (?:real |actual )?(?:cause|reason) (?:is|was)|takeaway:"
+    r"|next time|pattern:|insight:|traced (?:it )?(?:back )?to"
+    r"|found (?:out )?why|(?:was|is) caused by|all along)",
+    re.IGNORECASE,
+)
+# A longer sentence is a list of changes.
+_LEAST_WORDS, _MOST_CHARACTERS = 3, 220
+
+
+def find_cause(entry: Entry) -> str:
+    """Return the sentence of an entry's content that says why; an empty text where none does."""
+    action = " ".join(entry.action.split())
+    for text in split_sentences(entry):
+        is_cause = _CAUSE.search(text) is not None and not _NO_CAUSE.search(text)
+        is_short = len(text) <= _MOST_CHARACTERS and len(words_of(text)) >= _LEAST_WORDS
+        if is_cause and is_short and text not in action:
+            return text
+    return ""

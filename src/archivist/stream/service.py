@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
+from archivist.access.roles import is_reserved_role
 from archivist.capture.redaction import clean_text, validate_name
 from archivist.clock import to_text
 from archivist.errors import InputError, NotFoundError, RecordError, StateError
@@ -20,6 +20,7 @@ from archivist.recall.query import Query
 from archivist.records import ActorKind, Entry, EntryType, Episode
 from archivist.records.layers import FILE_SOURCE
 from archivist.records.plain import canonical_json, from_plain
+from archivist.records.run_words import ROLE
 from archivist.records.tiers import validate_entry
 from archivist.records.words import BROUGHT_BY, NOTES, SAID_BY
 from archivist.service import BankService
@@ -42,6 +43,7 @@ from archivist.stream.entries import (
 )
 from archivist.stream.insight_text import labels_of
 from archivist.stream.obstacles import words_of
+from archivist.stream.ordering import explain_order
 from archivist.stream.sessions import SESSION, describe_session, session_importance
 from archivist.text import estimate_tokens
 
@@ -64,11 +66,6 @@ _MOST_LABELS = 2
 _MOST_SKIPPED = 1_000
 # An agent must not end the counting for all: an empty stream begins at this cycle at most.
 _AGENTS_FIRST = 1_000_000
-# In these names only people and the archivist speak.
-_RESERVED_ROLES = (ActorKind.HUMAN.value, ActorKind.ARCHIVIST.value, "user")
-_LOOKALIKES = str.maketrans(
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u03b1\u03bf\u03c5\u0131", "aeopcyxisaoui"
-)
 # Relevance is compared among this many hits before recency and importance order them.
 _LOOKED_AT = 40
 # Shares of the best relevance: from 0.8 on an answer is as good as the best, below 0.6 it is none. Without
@@ -181,7 +178,7 @@ class Stream(BankService):
 
     @writes(Layer.STREAM)
     def log_session(self, run: str, *, role: str = "") -> Entry | None:
-        """Log a session that has ended as the next cycle.
+        """Log a session that has ended as the next cycle, in the role that it began with, else the given one.
 
         None for a session that is logged already, by itself or by what its agents logged while it lasted.
         """
@@ -195,6 +192,7 @@ class Stream(BankService):
             during = at_least("time", to_text(episode.started)), at_most("time", to_text(end))
             if writer.count("entry", equals("run", run)) or writer.count("entry", *during, equals("run", "")):
                 return None
+            role = str(episode.extra.get(ROLE) or role)
             notes = episode.extra.get(NOTES)
             action, content = describe_session(episode, notes if isinstance(notes, dict) else {})
             number = self.begin_cycle(role)
@@ -282,7 +280,7 @@ class Stream(BankService):
         named = parse_question(query)
         if cycles is not None:
             within = _within_cycles(asked, validate_cycle_range(*cycles))
-            return self._search_entries(within, with_reflections=named.is_of_reflections)
+            return explain_order(self._search_entries(within, with_reflections=named.is_of_reflections))
         # A named issue is a filter, and asks for everything that refers to it, hot or archived.
         numbers = () if issue is not None else (*named.issues, *named.prs)
         narrowed = [asked]
@@ -298,13 +296,12 @@ class Stream(BankService):
         found = self._search_named(narrowed, named, is_narrow=bool(numbers))
         is_open = named.cycles is not None and None in named.cycles
         if numbers or (named.is_certain and not is_open):
-            return found
+            return explain_order(found)
         # What it is about may be named by entries of other roles and cycles alone.
         about = self._search_entries(asked) if who or is_open else found
         within = _within_cycles(asked, named.cycles) if named.cycles and is_open else asked
-        return self._with_thread(
-            found, about, within._replace(role=role or who), is_of_state=named.is_of_state
-        )
+        whose = within._replace(role=role or who)
+        return explain_order(self._with_thread(found, about, whose, is_of_state=named.is_of_state))
 
     def _named_role(self, word: str) -> str:
         if not word:
@@ -597,7 +594,7 @@ class Stream(BankService):
         actor = self._bank.actor
         role = validate_name("role", role) or actor.role
         if actor.kind is ActorKind.AGENT:
-            is_reserved = _is_reserved_role(role)
+            is_reserved = is_reserved_role(role)
             if is_reserved or (actor.role and role != actor.role):
                 own = f"this agent logs as {actor.role!r}"
                 hint = "only people speak in that name" if is_reserved else own
@@ -643,13 +640,6 @@ def _clean_entry(entry: Entry) -> Entry:
     )
 
 
-def _is_reserved_role(role: str) -> bool:
-    """Say whether only people and the archivist speak in a name, or in one that looks the same."""
-    # Other letters that look alike, and marks that nobody sees, make no other name.
-    plain = unicodedata.normalize("NFKC", role).casefold().partition(":")[0].strip()
-    return not role.isprintable() or plain.translate(_LOOKALIKES) in _RESERVED_ROLES
-
-
 def _without_file(entry: Entry) -> Entry:
     """Return an entry for which a person vouches: it is not told as a file's."""
     return replace(entry, extra={name: value for name, value in entry.extra.items() if name != BROUGHT_BY})
@@ -663,7 +653,7 @@ def _entry_of_file(entry: Entry, latest_own: int | None, now: datetime) -> Entry
     brought_by = entry.extra.get(BROUGHT_BY) or FILE_SOURCE
     return replace(
         entry,
-        role="" if _is_reserved_role(entry.role) else entry.role,
+        role="" if is_reserved_role(entry.role) else entry.role,
         cycle=entry.cycle if latest_own is None else min(entry.cycle, latest_own),
         time=min(entry.time, now),
         extra={**entry.extra, BROUGHT_BY: brought_by},

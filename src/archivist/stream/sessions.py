@@ -96,19 +96,17 @@ def session_patterns(entries: Sequence[Entry]) -> list[SessionPattern]:
     told = [*helped, *(what for what in failed if "`" in what)]
     codes = {code for line in told for code in _CODE.findall(line)[:1]}
     cured = {code for line in helped for code in _CODE.findall(line)[:1]}
-    open_ones = {
-        what: cluster
-        for what, cluster in failed.items()
-        if not any(_is_part(what, code) for code in (cured if "`" in what else codes))
-    }
-    found = [
-        _pattern("remedy", line, cluster, cycles, "this helped")
-        for line, cluster in _most(helped, _LEAST_HELPED)
-    ]
-    found += [
-        _pattern("wish", f"the user wished: {line}", cluster, cycles, "in the user's own words")
-        for line, cluster in _most(wished, _LEAST_HELPED)
-    ]
+    open_ones = {}
+    for what, cluster in failed.items():
+        # What fails is what a command is about: its first words, or a lesson that begins with it.
+        known = cured if "`" in what else codes
+        if not any(f"{code} ".startswith(f"{what} ") or what.startswith(f"`{code}`") for code in known):
+            open_ones[what] = cluster
+    found = []
+    for line, cluster in _most(helped, _LEAST_HELPED):
+        found.append(_pattern("remedy", line, cluster, cycles, "this helped"))
+    for line, cluster in _most(wished, _LEAST_HELPED):
+        found.append(_pattern("wish", f"the user wished: {line}", cluster, cycles, "in the user's own words"))
     for what, cluster in _most(open_ones, _LEAST_CYCLES):
         # A lesson says itself what fails; a count has only the command.
         title = what if "`" in what or " tool " in what else f"`{what}` keeps failing"
@@ -124,11 +122,7 @@ def _hot_files(sessions: Sequence[Entry], cycles: int) -> list[SessionPattern]:
             for file in dict.fromkeys(_CODE.findall(line)):
                 by_file.setdefault(file, []).append(entry)
     least = max(_LEAST_CYCLES, _LEAST_FILE_SHARE * cycles)
-    hot = sorted(
-        ((file, cluster) for file, cluster in by_file.items() if len(cluster) >= least),
-        key=lambda item: (-len(item[1]), item[0]),
-    )[:_SHOWN_FILES]
-    if not hot:
+    if not (hot := _most(by_file, least, _SHOWN_FILES)):
         return []
     told = "; ".join(f"`{file}` in {len(cluster)} of {cycles} cycles" for file, cluster in hot)
     tasks = "; ".join(f"“{entry.action}” (cycle {entry.cycle})" for entry in hot[0][1][-_SHOWN_FILES:])
@@ -152,21 +146,18 @@ def _group(sessions: Sequence[Entry], mark: str, key: Callable[[str], str]) -> d
     return {what: list(cluster.values()) for what, cluster in found.items()}
 
 
-def _most(groups: Mapping[str, list[Entry]], least: int) -> list[tuple[str, list[Entry]]]:
+def _most(
+    groups: Mapping[str, list[Entry]], least: float, shown: int = _MOST_OF_A_KIND
+) -> list[tuple[str, list[Entry]]]:
     """Return the groups with enough entries, the largest first, a few of them."""
     enough = [(what, cluster) for what, cluster in groups.items() if what and len(cluster) >= least]
-    return sorted(enough, key=lambda item: (-len(item[1]), item[0]))[:_MOST_OF_A_KIND]
+    return sorted(enough, key=lambda item: (-len(item[1]), item[0]))[:shown]
 
 
 def _failing(line: str) -> str:
     """Return what failed: of a count the command alone, of a lesson its words."""
     found = _FAILED_OF.match(line)
     return found["what"] if found else _COUNTS.sub("", line)
-
-
-def _is_part(what: str, code: str) -> bool:
-    """Say whether what fails is what a command is about: its first words, or a lesson that begins with it."""
-    return f"{code} ".startswith(f"{what} ") or what.startswith(f"`{code}`")
 
 
 def _lines_of(entry: Entry, mark: str) -> list[str]:

@@ -15,7 +15,6 @@ from statistics import median
 from typing import NamedTuple
 
 from archivist.records import Entry, EntryType
-from archivist.stream.causes import STATED
 from archivist.stream.complaints import is_retold
 from archivist.stream.figures import find_shared_name
 from archivist.stream.insight_text import (
@@ -34,7 +33,7 @@ from archivist.stream.insight_text import (
     say,
     unique_entries,
 )
-from archivist.stream.obstacles import read_reports, read_waits, split_sentences, ticket_words
+from archivist.stream.obstacles import STATED, read_reports, read_waits, split_sentences, ticket_words
 from archivist.stream.threads import WorkThread, read_threads, topic_of
 from archivist.stream.timelines import stems_of
 
@@ -114,11 +113,8 @@ class _Words:
             for names in (*combinations(stems, 2), *((stem,) for stem in stems)):
                 having.setdefault(frozenset(names), {})[entry.id] = entry
         spans = {key: len(cycles_of(each.values())) for key, each in having.items()}
-        keys = [
-            key
-            for key, span in spans.items()
-            if span > 1 and (len(key) > 1 or (span > 2 and len(min(key)) >= _LONG_WORD))
-        ]
+        wide = (key for key in spans if spans[key] > 1)
+        keys = [key for key in wide if len(key) > 1 or (spans[key] > 2 and len(min(key)) >= _LONG_WORD)]
         themes = []
         most = max(_MOST_THEME, _COMMON_IN_TITLES * len(entries))
         for key in sorted(keys, key=lambda key: (-len(key), -spans[key], -len(having[key]), sorted(key))):
@@ -159,12 +155,9 @@ def read_stories(entries: Sequence[Entry], words: _Words | None = None) -> list[
 
 def _answers(entry: Entry, cluster: Sequence[Entry], words: _Words) -> bool:
     """Say whether an entry without a number does something about what was just observed under one."""
-    seen = [
-        each
-        for each in cluster
-        if each.type is EntryType.OBSERVATION and each.seq < entry.seq and entry.cycle - each.cycle < 2
-    ]
-    return entry.type is EntryType.ACTION and words.share_titles(entry, seen)
+    seen = (each for each in cluster if each.type is EntryType.OBSERVATION and each.seq < entry.seq)
+    just = [each for each in seen if entry.cycle - each.cycle < 2]
+    return entry.type is EntryType.ACTION and words.share_titles(entry, just)
 
 
 def _name(story: Story, thread: WorkThread | None, opening: Entry | None) -> str:
@@ -192,48 +185,34 @@ def story_insights(
     """
     heavy = {entry.id for entry in entries}
     whole = sorted(unique_entries((*entries, *others)), key=lambda entry: entry.seq)
-    words = _Words(whole)
-    threads = read_threads(whole)
-    found = [
-        _tell(story, whole, heavy, new, told_before, words, threads, related)
-        for story in read_stories(whole, words)
-    ]
-    return [insight for insight in found if insight]
+    words, threads, roles = _Words(whole), read_threads(whole), roles_of(whole)
+    insights = []
+    for story in read_stories(whole, words):
+        told = [entry for entry in story.entries if entry.id in heavy]
+        is_new = any(entry.id in new for entry in told)
+        is_untold = is_new or told_before.isdisjoint(entry.id for entry in told)
+        found = [_left(story, whole, words) if told and is_untold else None]
+        thread = next((each for each in threads if each.label == story.label), None)
+        if is_new and len(told) >= _LEAST_ENTRIES and len(story.cycles) > 1:
+            found = [
+                _role_wait(story, roles), _relapse(story, whole, words), *found, _end(thread),
+                _recurrence(story, whole), _course(story, thread, whole[-1].cycle),
+            ]  # fmt: skip
+        if verdicts := [verdict for verdict in found if verdict]:
+            insights.append(_tell(story, verdicts, thread, threads, related))
+    return insights
 
 
 def _tell(
     story: Story,
-    entries: Sequence[Entry],
-    heavy: Collection[str],
-    new: Collection[str],
-    told_before: Set[str],
-    words: _Words,
+    verdicts: Sequence[tuple[str, str]],
+    thread: WorkThread | None,
     threads: Sequence[WorkThread],
     related: Sequence[RelatedItem],
-) -> Insight | None:
+) -> Insight:
     """Return what a story shows: the strongest statement as its heading, then its course."""
-    told = [entry for entry in story.entries if entry.id in heavy]
-    is_new = any(entry.id in new for entry in told)
-    left = (
-        _left(story, entries, words)
-        if told and (is_new or told_before.isdisjoint(entry.id for entry in told))
-        else None
-    )
-    is_story = len(told) >= _LEAST_ENTRIES and len(story.cycles) > 1
-    if not (left or (is_story and is_new)):
-        return None
-    cluster, label = story.entries, story.label
-    thread = next((each for each in threads if each.label == label), None)
-    found = [left]
-    if is_story and is_new:
-        found = [
-            _role_wait(story, roles_of(entries)), _relapse(story, entries, words), left, _end(thread),
-            _recurrence(story, entries), _course(story, thread, entries[-1].cycle),
-        ]  # fmt: skip
-    verdicts = [verdict for verdict in found if verdict]
-    if not verdicts:
-        return None
     (kind, said), *more = verdicts
+    cluster, label = story.entries, story.label
     # What came back is named by who reported it: the first of its entries may be work.
     opening = _troubles(story)[0] if kind in ("relapse", "open") else None
     issues = tuple(int(number) for number in re.findall(r"^#(\d+)", label))
@@ -242,7 +221,7 @@ def _tell(
         f"{label if kind == 'course' else _name(story, thread, opening)} {said}",
         *[f"It {text}." for other, text in more if other not in ("course", "theme")][:_MORE],
         _compare(thread, threads) if kind == "finished" and thread else "",
-        f"{' → '.join(_tell_entry(entry, label) for entry in _choose_entries(cluster))}.",
+        f"{' → '.join(f'cycle {each.cycle}: {say(each, label)}' for each in _choose_entries(cluster))}.",
         f"By {describe_roles(cluster)}." if len(roles_of(cluster)) > 1 else "",
         name_related(related, issues),
         tags=(kind,),
@@ -265,14 +244,16 @@ def _left(story: Story, entries: Sequence[Entry], words: _Words) -> tuple[str, s
     asked = [entry for entry in story.entries if entry.cycle - since.cycle >= _LEFT_CYCLES]
     last = story.entries[-1]
     later = [entry for entry in entries if entry.seq > since.seq]
-    if any(
-        words.share_words(e, story.entries) for e in later if e.type is EntryType.ACTION and e is not last
-    ):
+    acted = (e for e in later if e.type is EntryType.ACTION and e is not last)
+    if any(words.share_words(entry, story.entries) for entry in acted):
         return None
     quiet = entries[-1].cycle - first.cycle
     nothing = "; no entry says what was done"
     if not asked:
-        is_asked = bool(story.label) or _asks_other_role(first, roles_of(entries))
+        # A decision may name the role that is to do it.
+        said = {word.lower() for word in _NAME_WORD.findall(first.action)}
+        asked_roles = said & {role.lower() for role in roles_of(entries)} - {first.role.lower()}
+        is_asked = bool(story.label or (first.type is EntryType.DECISION and asked_roles))
         if worked or not is_asked or last.cycle != first.cycle or quiet < _FORGOTTEN_CYCLES:
             return None
         # What was done may stand in the text.
@@ -287,12 +268,8 @@ def _left(story: Story, entries: Sequence[Entry], words: _Words) -> tuple[str, s
     is_pair = len(story.entries) == 2 and since.type is not EntryType.OBSERVATION
     is_alike = story.label or (is_pair and words.share_rare(since, last) > 1)
     is_over = any(report.sign == "ended" for report in read_reports(last))
-    if (
-        not is_alike
-        or is_over
-        or last.importance < since.importance
-        or last.type is not EntryType.OBSERVATION
-    ):
+    is_lighter = last.importance < since.importance
+    if not is_alike or is_over or is_lighter or last.type is not EntryType.OBSERVATION:
         return None
     state = f"was last worked on in cycle {since.cycle}" if worked else f"came up in cycle {first.cycle}"
     again = f"named again in {format_cycles(cycles_of(asked))}: {_quote_about(last, story.label)}"
@@ -303,12 +280,6 @@ def _quote_about(entry: Entry, label: str) -> str:
     """Quote the sentence of an entry that names a number: the title may be about another thing."""
     named = next((text for text in split_sentences(entry) if label and label in text), "")
     return quote_said(entry, label) if named in entry.action else f"“{named}” (cycle {entry.cycle})"
-
-
-def _asks_other_role(entry: Entry, roles: Collection[str]) -> bool:
-    """Say whether a decision names the role that is to do it."""
-    named = {word.lower() for word in _NAME_WORD.findall(entry.action)} & {role.lower() for role in roles}
-    return entry.type is EntryType.DECISION and bool(named - {entry.role.lower()})
 
 
 def _recurrence(story: Story, entries: Sequence[Entry]) -> tuple[str, str] | None:
@@ -323,22 +294,16 @@ def _recurrence(story: Story, entries: Sequence[Entry]) -> tuple[str, str] | Non
     least = _LEAST_ENTRIES + (is_usual or bool(others))
     if len(story.stems) < 2 or len(cycles_of(named)) < least or 2 * bare > len(named):
         return None
-    after = [
-        each
-        for each in story.entries
-        if each.type is EntryType.OBSERVATION and 0 < each.cycle - named[-1].cycle < _LEFT_CYCLES
-    ]
+    # What is worked on has entries of its own for what came of it.
+    is_typed = any(each.type is EntryType.OBSERVATION for each in entries)
+    if is_typed and any(each.type is EntryType.ACTION for each in named):
+        return None
+    seen = (each for each in story.entries if each.type is EntryType.OBSERVATION)
+    after = [each for each in seen if 0 < each.cycle - named[-1].cycle < _LEFT_CYCLES]
     then = f"; then {quote_said(after[-1])}" if after else ""
     always = f", always from {role}" if role and not others else ""
-    # What is worked on has entries of its own for what came of it.
-    if any(each.type is EntryType.OBSERVATION for each in entries) and any(
-        each.type is EntryType.ACTION for each in named
-    ):
-        return None
-    return (
-        "theme",
-        f"came up in {format_cycles(cycles_of(named))}{always}, last as {quote_said(named[-1])}{then}",
-    )
+    cycles = format_cycles(cycles_of(named))
+    return "theme", f"came up in {cycles}{always}, last as {quote_said(named[-1])}{then}"
 
 
 def _role_wait(story: Story, roles: Collection[str]) -> tuple[str, str] | None:
@@ -346,12 +311,9 @@ def _role_wait(story: Story, roles: Collection[str]) -> tuple[str, str] | None:
     waits = [wait for entry in story.entries for wait in read_waits(entry, roles)]
     if len(cycles_of(wait.entry for wait in waits)) < 2 or waits[-1].entry is not story.entries[-1]:
         return None
-    last = waits[-1]
-    since = f"since cycle {waits[0].entry.cycle}"
-    return (
-        "cross-role",
-        f"stands: {last.who} waits for {last.whom} {since}: {quote_said(last.entry, story.label)}",
-    )
+    last, since = waits[-1], waits[0].entry.cycle
+    said = f"{last.who} waits for {last.whom} since cycle {since}: {quote_said(last.entry, story.label)}"
+    return "cross-role", f"stands: {said}"
 
 
 def _end(thread: WorkThread | None) -> tuple[str, str] | None:
@@ -364,10 +326,6 @@ def _end(thread: WorkThread | None) -> tuple[str, str] | None:
         return None
     done = quote_said(thread.done, thread.label)
     return "finished", f"took {count_cycles(thread.span)} and was done with {done}"
-
-
-def _tell_entry(entry: Entry, label: str) -> str:
-    return f"cycle {entry.cycle}: {say(entry, label)}"
 
 
 def _choose_entries(cluster: Sequence[Entry]) -> list[Entry]:
@@ -391,9 +349,8 @@ def _troubles(story: Story) -> list[Entry]:
     last_work = max((e.seq for e in story.entries if e.type is not EntryType.OBSERVATION), default=0)
     # Where nothing is marked as observed, actions tell of trouble too.
     is_typed = any(entry.type is EntryType.OBSERVATION for entry in story.entries)
-    for before, entry, following in zip_longest(
-        [None, *story.entries[:-1]], story.entries, story.entries[1:]
-    ):
+    earlier, later = [None, *story.entries[:-1]], story.entries[1:]
+    for before, entry, following in zip_longest(earlier, story.entries, later):
         signs = {report.sign for report in read_reports(entry)}
         is_told = bool(signs) and "ended" not in signs
         is_seen = entry.type is EntryType.OBSERVATION if is_typed else is_told
@@ -405,6 +362,7 @@ def _troubles(story: Story) -> list[Entry]:
         ):
             continue
         is_trouble |= is_told
+        weightiest = max((each.importance for each in found), default=0)
         if not found:
             found.append(entry)
             is_read = is_told
@@ -414,7 +372,7 @@ def _troubles(story: Story) -> list[Entry]:
             and "blocked" not in signs
             and ("trouble" in signs or not _is_result(entry, found, before, following))
             # What is seen after the last work is trouble again if it counts as much as before.
-            and (entry.seq < last_work or is_told or _is_as_weighty(entry, found, weights))
+            and (entry.seq < last_work or is_told or (len(weights) > 1 and entry.importance >= weightiest))
             and not any(STATED.search(text) for text in split_sentences(entry))
         ):
             found.append(entry)
@@ -438,10 +396,6 @@ def _is_result(entry: Entry, reports: Sequence[Entry], before: Entry | None, fol
     return is_answer and is_left and all(len(title & stems_of(each.action)) < 2 for each in reports)
 
 
-def _is_as_weighty(entry: Entry, others: Sequence[Entry], weights: Collection[int]) -> bool:
-    return len(weights) > 1 and entry.importance >= max(each.importance for each in others)
-
-
 def _are_same(entry: Entry, others: Sequence[Entry]) -> bool:
     """Say whether an entry tells of what others tell: a word of its title, or two of its text.
 
@@ -450,10 +404,8 @@ def _are_same(entry: Entry, others: Sequence[Entry]) -> bool:
     title, text, denied = stems_of(entry.action), stems_of(_text_of(entry)), _denied_stems(entry)
     for other in others:
         differing = denied ^ _denied_stems(other)
-        if (
-            title & stems_of(other.action) - differing
-            or len((text & stems_of(_text_of(other))) - differing) > 1
-        ):
+        shared = (text & stems_of(_text_of(other))) - differing
+        if title & stems_of(other.action) - differing or len(shared) > 1:
             return True
     return False
 
@@ -507,11 +459,8 @@ def _relapse(story: Story, entries: Sequence[Entry], words: _Words) -> tuple[str
 def _compare(thread: WorkThread, threads: Sequence[WorkThread]) -> str:
     """Say how long other threads of its kind took."""
     is_pull = thread.label.startswith("PR ")
-    others = [
-        each
-        for each in threads
-        if each.done and each is not thread and each.span and each.label.startswith("PR ") is is_pull
-    ]
+    done = (each for each in threads if each.done and each.span and each is not thread)
+    others = [each for each in done if each.label.startswith("PR ") is is_pull]
     if len(others) < _LEAST_OTHERS:
         return ""
     told = ", ".join(f"{each.label} {each.span}" for each in others[-_SHOWN:])

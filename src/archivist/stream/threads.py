@@ -123,10 +123,10 @@ def _says_end(entry: Entry) -> bool:
 def topic_of(thread: WorkThread) -> str:
     """Return in an entry's words what a thread is about: those of its opening, else the first about it."""
     name = thread.label.rpartition(" ")[2]
-    sentences = [
-        next((text for text in split_sentences(entry) if name in text), entry.action)
-        for entry in thread.entries
-    ]
+    sentences = []
+    for entry in thread.entries:
+        named = (text for text in split_sentences(entry) if name in text)
+        sentences.append(next(named, entry.action))
     # A sentence that names others too may only mention it.
     own = [text for text in sentences if len(_LABEL.findall(text)) < 2 or text.find(name) in range(8)]
     best = next((text for text in own[:3] if _OPENED.search(text)), (*own, sentences[0])[0])
@@ -157,6 +157,7 @@ def period_insight(
     shown: dict[str, list[str]] = {}
     for each in done:
         shown.setdefault(each.done.id if each.done else "", []).append(each.label)
+    told = [words_of(entry.action) for entry in inside if entry.id in shown]
     released = [
         entry
         for entry in inside
@@ -164,16 +165,12 @@ def period_insight(
         and entry.type is EntryType.ACTION
         and _RELEASED.search(entry.action)
         and _says_end(entry)
-        and not any(
-            are_alike(words_of(entry.action), words_of(other.action)) for other in inside if other.id in shown
-        )
+        and not any(are_alike(words_of(entry.action), words) for words in told)
     ]
     finished = sorted((*(each.done for each in done if each.done), *released), key=lambda entry: entry.seq)
     # The same words twice are one thing.
     finished = list({entry.action: entry for entry in finished}.values())
-    if len(finished) < 2 and not sprint:
-        return None
-    if not inside:
+    if not inside or (len(finished) < 2 and not sprint):
         return None
     first, last = inside[0].cycle, inside[-1].cycle
     names = ", ".join(

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from archivist.records import Entry, EntryType
-from archivist.stream.causes import STATED, find_cause
 from archivist.stream.complaints import is_retold, read_complaints
 from archivist.stream.insight_text import (
     Insight,
@@ -29,6 +28,7 @@ from archivist.stream.insight_text import (
     unique_entries,
 )
 from archivist.stream.obstacles import (
+    STATED,
     TICKET,
     ObstacleReport,
     Words,
@@ -36,6 +36,7 @@ from archivist.stream.obstacles import (
     are_surely_alike,
     clause_of_end,
     common_words,
+    find_cause,
     read_reports,
     split_sentences,
     words_of,
@@ -92,13 +93,13 @@ class Timeline(NamedTuple):
     @property
     def is_certain(self) -> bool:
         """Say whether all reports surely tell of the same thing."""
-        phrases = {report.phrase for report in self.reports}
         if self.relapses and not self.is_blocker:
             return False
-        return (len(phrases) == 1 and "" not in phrases) or all(
-            bool(self.issues) or not self.words or are_alike(report.words, self.words)
-            for report in self.reports
-        )
+        phrases = {report.phrase for report in self.reports}
+        is_one_phrase = len(phrases) == 1 and "" not in phrases
+        if is_one_phrase or self.issues or not self.words:
+            return True
+        return all(are_alike(report.words, self.words) for report in self.reports)
 
     @property
     def is_verbatim(self) -> bool:
@@ -163,52 +164,42 @@ def find_obstacles(
     blockers = [each for each in found if each.is_blocker and len(each.cycles) >= _BLOCKED_CYCLES]
     once = [each for each in found if each.is_blocker and len(each.cycles) < _BLOCKED_CYCLES]
     # What blocks once is one sighting more of the same trouble.
-    troubles = [
-        _with_later_end(_make_timeline(_with_sightings(each, once), ends), stream, roles)
-        for each in found
-        if not each.is_blocker
-    ]
-    # Trouble now and then is normal, unless somebody says that it is back, or how it ended.
-    troubles = [
-        each
-        for each in troubles
-        if len(each.cycles) >= _TROUBLED_CYCLES
-        or (
-            len(each.cycles) > 1
-            and not each.later
-            and (each.end or each.is_verbatim or _AGAIN.search(each.reports[-1].said))
-        )
-    ]
-    # Trouble with what blocks is no second obstacle.
-    troubles = [each for each in troubles if not any(are_alike(each.words, b.words) for b in blockers)]
+    troubles = []
+    for trouble in (each for each in found if not each.is_blocker):
+        each = _with_later_end(_make_timeline(_with_sightings(trouble, once), ends), stream, roles)
+        # Trouble now and then is normal, unless somebody says that it is back, or how it ended.
+        is_told = each.end or each.is_verbatim or _AGAIN.search(each.reports[-1].said)
+        is_again = len(each.cycles) > 1 and not each.later and is_told
+        # Trouble with what blocks is no second obstacle.
+        is_blocking = any(are_alike(each.words, blocker.words) for blocker in blockers)
+        if (len(each.cycles) >= _TROUBLED_CYCLES or is_again) and not is_blocking:
+            troubles.append(each)
     # What still blocks comes before what is over, then the most frequent.
     whole = [_with_beginning(each, found, ends) for each in (*blockers, *troubles)]
-    return sorted(
-        (each for each in whole if new is None or _is_told_by(each, new, known)),
-        key=lambda each: (each.end is not None, not each.is_blocker, -len(each.cycles)),
-    )
+    told = []
+    for each in whole:
+        last = (each.end and each.end.entry, each.later)
+        ids = {entry.id for entry in (*(report.entry for report in each.reports), *last) if entry}
+        told += [each] if new is None or not ids.isdisjoint(new) or not ids <= known else []
+    return sorted(told, key=lambda each: (each.end is not None, not each.is_blocker, -len(each.cycles)))
 
 
 def _read_all(entries: Sequence[Entry], roles: Collection[str]) -> list[ObstacleReport]:
     """Return all reports in their order; of a sentence that repeats a complaint, the complaint."""
-    reports = [report for entry in entries for report in read_reports(entry, roles)]
     # Where trouble is observed, the title of an action says what was done about it.
     is_typed = {entry.type for entry in entries} >= {EntryType.ACTION, EntryType.OBSERVATION}
-    reports = [
-        each
-        for each in reports
-        if each.sign == "ended" or not (is_retold(each.entry) or (is_typed and _is_title_of_work(each)))
-    ]
+    work = {each.id for each in entries if is_typed and each.type is not EntryType.OBSERVATION}
+    reports: list[ObstacleReport] = []
+    for each in (report for entry in entries for report in read_reports(entry, roles)):
+        is_title = each.sign == "trouble" and not each.place and each.entry.id in work
+        if each.sign == "ended" or not (is_title or is_retold(each.entry)):
+            reports.append(each)
     others = {(each.entry.id, each.place) for each in reports if each.sign != "trouble"}
     troubled = {(each.entry.id, each.place) for each in reports if each.sign == "trouble"}
     complaints = {(each.entry.id, each.place): each for each in read_complaints(entries, troubled)}
     complaints = {spot: each for spot, each in complaints.items() if spot not in others}
     reports = [each for each in reports if (each.entry.id, each.place) not in complaints]
     return sorted((*reports, *complaints.values()), key=lambda report: report.position)
-
-
-def _is_title_of_work(report: ObstacleReport) -> bool:
-    return report.sign == "trouble" and not report.place and report.entry.type is not EntryType.OBSERVATION
 
 
 class _RareWords:
@@ -223,20 +214,16 @@ class _RareWords:
 
     def link(self, report: ObstacleReport, group: Sequence[ObstacleReport]) -> bool:
         """Say whether a report of trouble shares rare words with one of a group, over action and content."""
-        return report.sign == "trouble" and any(
-            other.sign == "trouble"
-            and not other.issues
-            and not report.issues
-            and self._are_linked(report, other)
-            for other in group
-        )
-
-    def _are_linked(self, one: ObstacleReport, other: ObstacleReport) -> bool:
-        shared = (self._of_entry[one.entry.id] & self._of_entry[other.entry.id]) - self._common
-        in_sentence = shared & _sentence_stems(one) & _sentence_stems(other)
-        # What ran out is said twice, by its name and by “out of memory”.
-        is_close = len(in_sentence) > 1 and not any(" " in stem for stem in in_sentence)
-        return bool(in_sentence) and len(shared) >= (_LINKED_BY_SENTENCE if is_close else _LINKED)
+        if report.sign != "trouble" or report.issues:
+            return False
+        for other in (each for each in group if each.sign == "trouble" and not each.issues):
+            shared = (self._of_entry[report.entry.id] & self._of_entry[other.entry.id]) - self._common
+            in_sentence = shared & _sentence_stems(report) & _sentence_stems(other)
+            # What ran out is said twice, by its name and by “out of memory”.
+            is_close = len(in_sentence) > 1 and not any(" " in stem for stem in in_sentence)
+            if in_sentence and len(shared) >= (_LINKED_BY_SENTENCE if is_close else _LINKED):
+                return True
+        return False
 
 
 def _sentence_stems(report: ObstacleReport) -> frozenset[str]:
@@ -256,19 +243,9 @@ def _stem(word: str) -> str:
     return stem_word(word.removesuffix("al") if len(word) > 5 else word)
 
 
-def _is_told_by(timeline: Timeline, new: Collection[str], known: Collection[str]) -> bool:
-    ids = {report.entry.id for report in (*timeline.reports, *((timeline.end,) if timeline.end else ()))}
-    ids |= {timeline.later.id} if timeline.later else set()
-    return not ids.isdisjoint(new) or not ids <= {*known}
-
-
 def _with_sightings(trouble: Timeline, rare: Sequence[Timeline]) -> list[ObstacleReport]:
-    same = [
-        report
-        for each in rare
-        if each.words and are_alike(each.words, trouble.words)
-        for report in each.reports
-    ]
+    alike = (each for each in rare if each.words and are_alike(each.words, trouble.words))
+    same = [report for each in alike for report in each.reports]
     first, *rest = trouble.reports
     return [first, *sorted((*rest, *same), key=lambda report: report.position)] if same else trouble.reports
 
@@ -302,11 +279,8 @@ def _with_observed(
     worked = max((e.seq for e in entries if e.type is EntryType.ACTION and label in labels_of(e)), default=0)
     causes = {cause.id for cause in _find_causes(entries, [label])}
     is_idle = sign == "blocked" and worked <= first.seq
-    seen = [
-        entry
-        for entry in seen
-        if is_idle or (sign != "blocked" and entry.seq < worked and entry.id not in causes)
-    ]
+    late = {entry.id for entry in seen if sign == "blocked" or entry.seq >= worked or entry.id in causes}
+    seen = [entry for entry in seen if is_idle or entry.id not in late]
     # What was first seen under a number is what it is about.
     opening = next(entry for entry in entries if label in labels_of(entry))
     is_report = opening.type is EntryType.OBSERVATION and opening.importance >= least
@@ -319,11 +293,9 @@ def _with_observed(
 def _find_causes(entries: Sequence[Entry], labels: Collection[str]) -> list[Entry]:
     """Return what a role observed of a number right before it worked on it: more often why than that."""
     about = [entry for entry in entries if {*labels} & {*labels_of(entry)}]
-    return [
-        seen
-        for seen, work in pairwise(about)
-        if (seen.type, work.type) == (EntryType.OBSERVATION, EntryType.ACTION) and seen.role == work.role
-    ]
+    steps = [(seen, work) for seen, work in pairwise(about) if seen.role == work.role]
+    kinds = EntryType.OBSERVATION, EntryType.ACTION
+    return [seen for seen, work in steps if (seen.type, work.type) == kinds]
 
 
 def _with_later_end(timeline: Timeline, entries: Sequence[Entry], roles: Collection[str]) -> Timeline:
@@ -441,7 +413,9 @@ def obstacle_insight(
     began, last = timeline.began or timeline.reports[0], cluster[-1]
     description, ended = describe_obstacle(timeline), f", open since cycle {began.entry.cycle}"
     seen = [e for e in entries if e.type is EntryType.OBSERVATION and {*issues} & {*e.issues}]
-    state = f"Open since cycle {began.entry.cycle}, last told as {_quote_last(timeline, seen, last)}."
+    is_seen_later = bool(seen) and seen[-1].seq > last.seq
+    latest = quote_entry(seen[-1]) if is_seen_later else quote_report(timeline.reports[-1])
+    state = f"Open since cycle {began.entry.cycle}, last told as {latest}."
     state += _describe_silence(timeline, entries, others)
     if timeline.later is not None:
         ended, state = f"; then {quote_said(timeline.later)}", ""
@@ -451,14 +425,12 @@ def obstacle_insight(
     is_pressing = is_strategic and end is None and timeline.later is None
     decision = _find_decision(timeline, entries) if is_strategic else None
     relapses = [report.entry for report in timeline.relapses[-1:]]
-    victims = _find_victims(timeline)
-    known = (
-        *cluster,
-        began.entry,
-        *relapses,
-        *seen[-1:],
-        *(each for each in (end and end.entry, timeline.later, decision) if each),
-    )
+    # An issue that an entry is only filed under is not held up.
+    blocked = ((f"#{issue}", report.entry) for report in timeline.reports for issue in report.victims)
+    named = (name for name, entry in blocked if name in f"{entry.action} {entry.content}")
+    victims = dict.fromkeys(name for name in named if int(name[1:]) not in issues)
+    about = (end and end.entry, timeline.later, decision)
+    known = (*cluster, began.entry, *relapses, *seen[-1:], *filter(None, about))
     told = {entry.id for entry in known}
     tried = [entry for entry in _find_tried(timeline, entries) if entry.id not in told][-_SHOWN_TRIED:]
     solved = (end.entry, *reversed(tried)) if end is not None else ()
@@ -476,7 +448,7 @@ def obstacle_insight(
         f"It began with {quote_report(began)}." if began.entry.id != last.id else "",
         *(f"It came back after {quote_report(report)}." for report in timeline.relapses[-1:]),
         f"Done about it: {'; '.join(map(quote_entry, tried))}." if tried else "",
-        f"Held up: {', '.join(f'#{issue}' for issue in victims)}." if victims else "",
+        f"Held up: {', '.join(victims)}." if victims else "",
         f"Decided: {quote_entry(decision)}." if decision else "",
         name_related(related, issues),
         tags=("blocker" if timeline.is_blocker else "trouble",),
@@ -488,22 +460,6 @@ def obstacle_insight(
         blocker=description if is_pressing and timeline.is_blocker else "",
         words=tuple(timeline.words),
         rule=" ".join(decision.action.split()).rstrip(".") if decision else "",
-    )
-
-
-def _quote_last(timeline: Timeline, seen: Sequence[Entry], last: Entry) -> str:
-    """Quote what was last observed of it, if that is later than its last report."""
-    is_later = bool(seen) and seen[-1].seq > last.seq
-    return quote_entry(seen[-1]) if is_later else quote_report(timeline.reports[-1])
-
-
-def _find_victims(timeline: Timeline) -> dict[int, None]:
-    """Return the issues that an obstacle holds up: one that an entry is only filed under is none."""
-    return dict.fromkeys(
-        issue
-        for each in timeline.reports
-        for issue in each.victims
-        if issue not in timeline.issues and f"#{issue}" in f"{each.entry.action} {each.entry.content}"
     )
 
 
@@ -541,10 +497,10 @@ def describe_obstacle(timeline: Timeline) -> str:
     issues = timeline.issues
     span = f"in {'' if timeline.is_certain else 'at least '}{len(timeline.cycles)} cycles"
     tickets = [token for token in timeline.words.values() if TICKET.fullmatch(token)]
-    fits = [
-        (len({*each.words} & {*timeline.words}), at, each.said) for at, each in enumerate(timeline.reports)
-    ]
-    said = max((each for each in fits if each[2]), default=(0, 0, ""))[2]
+    shared = [len({*each.words} & {*timeline.words}) for each in timeline.reports]
+    telling = [at for at, each in enumerate(timeline.reports) if each.said]
+    best = max(telling, key=lambda at: (shared[at], at), default=None)
+    said = "" if best is None else timeline.reports[best].said
     if timeline.is_blocker and not timeline.reports[0].issues and (issues or tickets):
         name = f"#{issues[0]}" if issues else tickets[0]
         said = said.removesuffix(f", {name}")
@@ -570,9 +526,8 @@ def _phrase_of(timeline: Timeline, tickets: Sequence[str]) -> str:
     if is_real and (len(words) > 1 or timeline.issues or tickets):
         return phrase
     clauses = [clause.strip() for text in sentences for clause in _CLAUSES.split(text)]
-    best = max(
-        clauses, key=lambda clause: (len(words_of(clause).keys() & words.keys()), -len(clause)), default=""
-    )
+    shared = {clause: len(words_of(clause).keys() & words.keys()) for clause in clauses}
+    best = max(clauses, key=lambda clause: (shared[clause], -len(clause)), default="")
     quoted = f"“{shorten(best, most=_NAME_CHARACTERS)}”"
     # A name says more than the clause alone: a12, CI.
     is_name = len(words) == 1 and (phrase.isupper() or not phrase.isalpha())
@@ -583,9 +538,8 @@ def _about(timeline: Timeline) -> set[str]:
     """Return the labels that an obstacle is about: its issues, and what most of its reports refer to."""
     cluster = unique_entries(report.entry for report in timeline.reports)
     counts = Counter(label for entry in cluster for label in labels_of(entry))
-    return {f"#{issue}" for issue in timeline.issues} | {
-        label for label, count in counts.items() if 2 * count >= len(cluster)
-    }
+    named = {label for label, count in counts.items() if 2 * count >= len(cluster)}
+    return named | {f"#{issue}" for issue in timeline.issues}
 
 
 def ended_insight(blocker: str, issues: Sequence[int], end: ObstacleReport) -> Insight:

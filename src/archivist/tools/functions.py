@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from archivist.recall.results import Hit
     from archivist.records import Episode, Fact, Lesson
     from archivist.stream.service import StreamHit
+    from archivist.workspace.skills_service import Skill
 
 # Doors take the registry from here, so that the functions are registered when they use it.
 __all__ = [
@@ -117,13 +118,9 @@ def recall_search(
     offset: Offset = 0,
 ) -> Answer:
     """Search the recent cycles of the stream; the best by recency, importance and relevance first."""
+    reach = min(offset + limit + 1, _DEPTH)
     found = bank.stream.search(
-        query,
-        role=role,
-        issue=issue,
-        min_importance=min_importance,
-        limit=min(offset + limit + 1, _DEPTH),
-        cycles=cycle_range,
+        query, role=role, issue=issue, min_importance=min_importance, limit=reach, cycles=cycle_range
     )
 
     def view(match: StreamHit) -> Answer:
@@ -238,16 +235,9 @@ def memory_log(
 ) -> Answer:
     """Log what was done to the stream, at the end of every cycle, with an honest importance."""
     entry = bank.stream.log(
-        action,
-        cycle=cycle,
-        role=role,
-        importance=importance,
-        type=type,
-        content=content,
-        tags=tuple(tags),
-        issues=tuple(issue_refs or ()),
-        prs=tuple(pr_refs or ()),
-    )
+        action, cycle=cycle, role=role, importance=importance, type=type, content=content, tags=tuple(tags),
+        issues=tuple(issue_refs or ()), prs=tuple(pr_refs or ()),
+    )  # fmt: skip
     due = bank.stream.due_reason()
     return {"id": entry.id, "cycle": entry.cycle, **({"reflection_due": due} if due else {})}
 
@@ -333,15 +323,9 @@ def episode_log(
 ) -> Answer:
     """Log an attempt at a task and its outcome. Only for orchestrators and people."""
     episode = bank.attempts.log(
-        task,
-        agent=agent,
-        action=action,
-        approach=approach,
-        outcome=outcome,
-        duration_ms=duration_ms,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-    )
+        task, agent=agent, action=action, approach=approach, outcome=outcome, duration_ms=duration_ms,
+        tokens_in=tokens_in, tokens_out=tokens_out,
+    )  # fmt: skip
     return {"id": episode.id, "task": task, "action": action}
 
 
@@ -428,7 +412,7 @@ def artifact_query(
 
 @tool(
     Toolset.ARCHIVIST,
-    object_schema(text=TEXT, lessons={"type": "array", "items": TEXT}),
+    object_schema({"why_no_lesson": TEXT}, text=TEXT, lessons={"type": "array", "items": TEXT}),
     reads=True,
     records="run",
 )
@@ -446,7 +430,8 @@ def brief(
         found = bank.briefs.heal(error, tool=tool, repo=repo)
     else:
         found = bank.brief(task=task, repo=repo, role=role, tool=tool, run=run)
-    return {"text": found.text, "lessons": [each.name for each in found.chosen]}
+    why = {"why_no_lesson": found.why_no_lesson} if found.why_no_lesson else {}
+    return {"text": found.text, "lessons": [each.name for each in found.chosen], **why}
 
 
 @tool(Toolset.ARCHIVIST, page_schema("hits", _HIT), reads=True)
@@ -662,16 +647,10 @@ def retrieve_learnings(
     found = bank.workspace.retrieve_learnings(scope.within(bank), tags=tags or (), category=category)
     both = newest_first(found)
     # One page of both kinds, so that they share its room; then each kind by itself.
-    shown: Any = page(
-        "learnings",
-        both,
-        lambda each: {"kind": each.kind.value, **learning_view(each)},
-        offset=offset,
-        total=len(both),
-    )
+    shown: Any = page("learnings", both, learning_view, offset=offset, total=len(both))
     answer: dict[str, Any] = {"decisions": [], "lessons": []}
-    for item in shown.pop("learnings"):
-        answer[item.pop("kind")].append(item)
+    for item, learning in zip(shown.pop("learnings"), both[offset:], strict=False):
+        answer[learning.kind.value].append(item)
     totals = {"decisions": len(found.decisions), "lessons": len(found.lessons)}
     return {**answer, **shown, "totals": totals, **unread_view(bank.workspace.problems)}
 
@@ -720,12 +699,12 @@ def retrieve_skills(
     from archivist.workspace.documents import skill_view
 
     found = bank.workspace.retrieve_skills(scope.within(bank), name)
-    views = [
-        {key: value for key, value in skill_view(skill).items() if value}
-        | ({"content": skill.text} if name else {})
-        for skill in found
-    ]
-    return page("skills", views, offset=offset, total=len(views))
+
+    def view(skill: Skill) -> Answer:
+        whole: dict[str, Any] = {**skill_view(skill), "content": skill.text if name else ""}
+        return {key: value for key, value in whole.items() if value}
+
+    return page("skills", found, view, offset=offset, total=len(found))
 
 
 @tool(Toolset.WORKSPACE, object_schema(result=TEXT, path=TEXT), repeats=True, replaces=True)

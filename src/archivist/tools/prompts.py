@@ -53,23 +53,19 @@ def reflect(tool_names: Collection[str], *, run: str = "", focus: str = "") -> s
         'recall with kinds ["lesson"]' if "recall" in tool_names else "archivist recall QUERY --kind lesson"
     )
     read = "memory_get" if "memory_get" in tool_names else "archivist episodes show"
+    keep = f"each with one call of {'lesson_add' if 'lesson_add' in tool_names else 'archivist lessons add'}"
+    if "create_lessons" in tool_names:
+        keep = "them with one call of create_lessons, each an object as lesson_add takes it"
     return _REFLECT.format(
         which=f"the run {run!r}" if run else "the run that is ending",
         focus=f" Look above all at: {focus}." if focus else "",
         reading=f" {read} {run!r} reads what is kept of the run." if run else "",
         search=search,
         most=MOST_LESSONS,
-        add=_keeping(tool_names),
+        add=keep,
         merging=" Two that say the same: merge(ids)." if "merge" in tool_names else "",
         run=repr(run) if run else "the id of this run, if there is one",
     )
-
-
-def _keeping(tool_names: Collection[str]) -> str:
-    """Return how lessons are kept with the functions that there are."""
-    if "create_lessons" in tool_names:
-        return "them with one call of create_lessons, each an object as lesson_add takes it"
-    return f"each with one call of {'lesson_add' if 'lesson_add' in tool_names else 'archivist lessons add'}"
 
 
 def save_memory(tool_names: Collection[str], *, scope: str = "") -> str:
