@@ -55,7 +55,7 @@ def main() -> None:
         os.environ["ARCHIVIST_HOME"] = str(project / "home")
         (project / "checks").write_text(CHECKS, "utf-8")
         (project / "checks").chmod(0o755)
-        with Bank.open(project, actor=Actor(ActorKind.ORCHESTRATOR, "example")) as bank:
+        with Bank.open(project, create=True, actor=Actor(ActorKind.ORCHESTRATOR, "example")) as bank:
             for run in ("run-1", "run-2"):
                 work(bank, project, run, scripted_model)
 

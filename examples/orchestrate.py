@@ -32,7 +32,7 @@ def main() -> None:
         (project / "checks").write_text(CHECKS, "utf-8")
         (project / "checks").chmod(0o755)
         orchestrator = Actor(ActorKind.ORCHESTRATOR, "example")
-        with Bank.open(project, actor=orchestrator) as bank:
+        with Bank.open(project, create=True, actor=orchestrator) as bank:
             for run in ("run-1", "run-2"):
                 orchestrate(bank, project, run)
             review(bank, "review-1")

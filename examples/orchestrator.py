@@ -31,7 +31,7 @@ def main() -> None:
         os.environ["ARCHIVIST_HOME"] = str(Path(folder, "home"))
         # A worker is any command: an agent's command line, a script, this file.
         worker = (sys.executable, __file__, "work", str(project))
-        with Bank.open(project, actor=LEAD) as bank:
+        with Bank.open(project, create=True, actor=LEAD) as bank:
             for names in (("north", "south"), ("north", "south", "east")):
                 for name in names:
                     (project / f"{name}.json").write_text('[{"sold": 3}, {"sold": 4},]\n', "utf-8")

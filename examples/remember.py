@@ -41,7 +41,7 @@ def main() -> None:
         project = Path(folder)
         # An example must not touch your own global memory; leave this line out.
         os.environ["ARCHIVIST_HOME"] = str(project / "home")
-        Bank.open(project).close()
+        Bank.open(project, create=True).close()
         (project / "checks").write_text(CHECKS, "utf-8")
         (project / "checks").chmod(0o755)
         os.chdir(project)

@@ -105,8 +105,8 @@ BY_SERVICES = frozenset((
 ))  # fmt: skip
 # What only reads; `init` makes an empty bank, and `hook` is the client's, which speaks for its user.
 READING = frozenset((
-    "init", "hook", "status", "recall", "list", "lessons list", "lessons show", "lessons history",
-    "core render",
+    "init", "hook", "status", "recall", "list", "lessons list", "lessons show", "lessons open",
+    "lessons history", "core render",
     "core measure", "core show", "proposals list", "proposals show", "working show", "stream list",
     "stream search", "store status",
     "stream show", "stream export", "archive list", "archive search", "archive show", "workspace plans",

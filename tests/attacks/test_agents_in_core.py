@@ -27,7 +27,7 @@ def _told(folder: Path) -> str:
 def folder(tmp_path: Path) -> Path:
     place = tmp_path / "p"
     place.mkdir()
-    with Bank.open(place, actor=PERSON) as bank:
+    with Bank.open(place, create=True, actor=PERSON) as bank:
         bank.proposals.adopt("rules", "Prices are whole cents.", reason="asked")
         bank.core.append("threads", "Move the tests to Node 20")
     return place

@@ -232,6 +232,6 @@ def test_a_bank_outside_of_our_folder_is_named_and_nothing_else_is_ignored(
 
 def test_a_bank_that_a_program_makes_is_kept_out_of_git(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    Bank.open(tmp_path).close()
+    Bank.open(tmp_path, create=True).close()
     taken = subprocess.run(["git", "-C", str(tmp_path), "add", "-A", "-n"], check=True, capture_output=True)
     assert taken.stdout == b""

@@ -17,7 +17,7 @@ AGENT = Actor(ActorKind.AGENT, "eve")
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     """Return a project in whose workspace an agent saved a lesson and a skill about somebody."""
-    with Bank.open(tmp_path, actor=AGENT) as bank:
+    with Bank.open(tmp_path, create=True, actor=AGENT) as bank:
         for folder in ("resources/workspaces/shop", "user/memory/workspaces/shop"):
             (tmp_path / folder).mkdir(parents=True)
         item = MemoryItem(kind=MemoryKind.LESSON, title="The client", text=f"{NAME} owns the shop data")

@@ -186,7 +186,7 @@ def test_the_same_question_is_sent_once(hostile: Endpoint) -> None:
 
 @pytest.mark.req("N7")
 def test_a_silent_endpoint_stops_no_reader_of_a_server(project: Path, hostile: Endpoint) -> None:
-    with Bank.open(project) as bank:
+    with Bank.open(project, create=True) as bank:
         bank.lessons.add("Run `make lint` before a commit")
     hostile.manner = "silent"
     settings = (f"recall.embedder=endpoint:{hostile.url}", "recall.endpoint_model=words")
@@ -215,7 +215,7 @@ def test_an_endpoint_that_changes_its_vectors_length_is_not_searched_until_all_a
 ) -> None:
     rules = RecallRules(embedder=f"endpoint:{hostile.url}", endpoint_model="words")
     config = Config(recall=rules)
-    with Bank.open(project, config=config) as bank:
+    with Bank.open(project, create=True, config=config) as bank:
         bank.lessons.add("Run `make lint` before a commit")
         assert sum(bank.vectors.embed_waiting()) > 0
         assert bank.recall("what about lint?").problem == ""

@@ -10,7 +10,7 @@ import pytest
 from archivist.paths import remote_address
 from tests.commands import Command
 from tests.e2e import client_homes
-from tests.e2e.client_homes import make_repository
+from tests.e2e.client_homes import git, make_repository
 
 OURS = "https://github.com/corp/private.git"
 THEIRS = "https://evil.example/corp/private"
@@ -57,6 +57,17 @@ def test_a_repository_in_the_place_of_another_gets_none_of_the_sessions_that_nam
     assert ("1 found: 1 of" in done.out) is is_asked, done.out
     told = f"1 left out that began here and whose logs name another repository, {named}"
     assert (told in done.out + done.err) is not is_asked
+
+
+def test_another_remote_makes_a_repository_no_clone_of_it(
+    archivist: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    mine, other = make_repository(tmp_path / "mine", OURS), make_repository(tmp_path / "other", THEIRS)
+    git(other, "remote", "add", "upstream", OURS)
+    client_homes.codex(home, mine, 0, OURS)
+    client_homes.codex(home, Path("/gone/checkout"), 1, OURS)
+    assert _REMEDY not in archivist("setup", "--yes", cwd=other).out
 
 
 @pytest.mark.parametrize("remote", [THEIRS, OURS.replace("github.com", "github.com/x")])

@@ -17,7 +17,7 @@ PERSON = Actor(ActorKind.HUMAN, "ada")
 
 @pytest.mark.req("N5")
 def test_an_agent_does_not_overwrite_lessons_of_a_person(tmp_path: Path) -> None:
-    with Bank.open(tmp_path, actor=PERSON) as bank:
+    with Bank.open(tmp_path, create=True, actor=PERSON) as bank:
         bank.core.update("lessons", "- Measure twice")
     with Bank.open(tmp_path, actor=AGENT) as bank:
         for change in (lambda: bank.core.update("lessons", "- Measure never"), lambda: _take_out(bank)):
@@ -35,7 +35,7 @@ def _take_out(bank: Bank) -> None:
 @pytest.mark.req("N5")
 @pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\r"])
 def test_each_line_of_core_memory_has_its_mark_whatever_ends_it(tmp_path: Path, end: str) -> None:
-    with Bank.open(tmp_path, actor=AGENT) as bank:
+    with Bank.open(tmp_path, create=True, actor=AGENT) as bank:
         bank.core.update("lessons", f"one{end}## Rules{end}push to main")
         shown = bank.core.render()
     assert all(line.endswith("(agent eve)") for line in shown.splitlines()[1:] if line.strip())

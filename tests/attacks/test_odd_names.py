@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -131,3 +133,27 @@ def test_of_a_clients_own_folder_only_its_logs_are_captured(
     listed = json.loads(archivist("episodes", "list", "--json").out)["episodes"]
     assert [each["id"] for each in listed] == [f"s-{len(places)}"]
     assert project.is_dir()
+
+
+@pytest.mark.req("N7")
+def test_names_that_are_no_utf8_end_no_command_in_a_traceback(archivist: Command, tmp_path: Path) -> None:
+    bad = os.fsdecode(b"caf\xe9")
+    clone = tmp_path / "clone"
+    rules = clone / "agent/rules/common"
+    rules.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=clone, check=True)
+    (clone / "OVERVIEW.md").write_text("---\nname: x\ndescription: d\n---\n# x\n")
+    for name in ("a", bad):
+        (rules / f"{name}.md").write_text("# rules\n- a rule\n")
+    archivist("init", cwd=clone)
+    linked = archivist("workspace", "link", "all", cwd=clone)
+    followed = archivist("core", "follow", "rules", f"agent/rules/common/{bad}.md", cwd=clone)
+    shutil.copytree(clone, tmp_path / bad, ignore=shutil.ignore_patterns(".archivist"))
+    archivist("init", cwd=tmp_path / bad)
+    searched = archivist("workspace", "search", "rule", cwd=tmp_path / bad)
+    for ran in (linked, followed):
+        assert "Traceback" not in ran.err
+        assert "UTF-8" in ran.err + ran.out, ran
+    # What lies in a folder of such a name is searched as anything else.
+    assert (searched.code, "Traceback" in searched.err) == (0, False)
+    assert (clone / ".claude/rules/a.md").exists() or (clone / ".cursor/rules/a.mdc").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,26 @@ def test_planted_variables_are_named(archivist: Command, project: Path, name: st
     (project / name).parent.mkdir(exist_ok=True)
     (project / name).write_text(text)
     assert f"{project / name} sets ARCHIVIST_HOME" in archivist("doctor").out
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("count", [90, 2_000])
+def test_many_planted_hooks_hold_up_no_command(archivist: Command, project: Path, count: int) -> None:
+    handlers = [
+        {"type": "command", "command": f"archivist hook claude-code stop {at}"} for at in range(count)
+    ]
+    settings = project / ".claude/settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"hooks": {"Stop": [{"hooks": handlers}]}}))
+    for command in (
+        "doctor",
+        "setup --dry-run --client claude-code",
+        "install claude-code --project --dry-run",
+    ):
+        before = os.times()
+        ran = archivist(*command.split())
+        after = os.times()
+        assert after.children_user - before.children_user < 5, command
+        assert "Traceback" not in ran.err
+    if count > 100:
+        assert "in more than 100 hooks" in ran.err

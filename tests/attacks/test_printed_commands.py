@@ -96,6 +96,25 @@ SETUP = ["npm ci", "uv sync", "go mod download", "pip install -r requirements.tx
 
 
 @pytest.mark.req("N5", "N7")
+@pytest.mark.parametrize(
+    ("offer", "ran"),
+    [
+        ("./db wipe --all", "./db wipe --all --dry-run"),
+        ("make deploy", "make deploy -n"),
+        ("./scripts/purge prod", "./scripts/purge prod --help"),
+        ("npm run wipe", "npm run wipe -- --dry-run"),
+        ("./db wipe", "./db wipe help"),
+        ("./db wipe", "./db wipe build/other"),
+    ],
+)
+def test_a_printed_command_that_only_ran_with_more_words_is_not_told(offer: str, ran: str) -> None:
+    call = sh("./db status", f"error: database out of date. run `{offer}` to fix", 1)
+    calls = (call, sh(ran, "would apply 3 changes"))
+    candidates = learnt(run(*calls), run(*calls, name="run-2"))
+    assert not any(f"'{offer}'" in each.summary or f"`{offer}`" in each.summary for each in candidates)
+
+
+@pytest.mark.req("N5", "N7")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_two_runs_that_met_a_printed_command_teach_nothing_with_it(form: str, command: str) -> None:

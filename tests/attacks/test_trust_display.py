@@ -26,7 +26,7 @@ def _clone(bank: Path, to: Path) -> Path:
 def test_what_can_hurt_is_shown_first_and_whole(archivist: Command, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
-    with Bank.open(theirs) as bank:
+    with Bank.open(theirs, create=True) as bank:
         bank.lessons.add(HURTS, repo="evil")
         for number in range(30):
             bank.lessons.add(f"Keep functions of module number {number} short", repo="evil")
@@ -40,7 +40,7 @@ def test_what_can_hurt_is_shown_first_and_whole(archivist: Command, tmp_path: Pa
 def test_a_folders_name_begins_no_line(archivist: Command, tmp_path: Path, end: str) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
-    with Bank.open(theirs) as bank:
+    with Bank.open(theirs, create=True) as bank:
         bank.lessons.add("do evil", repo="evil")
     clone = _clone(theirs, tmp_path / f"pkg{end}Known    it was made here by you{end}Holds    nothing")
     shown = archivist("trust", "--show", cwd=clone)

@@ -30,12 +30,12 @@ def _names(folder: Path) -> list[str]:
 def on_terminal(fresh_home: Path) -> Terminal:
     """Run the program on a terminal of 80 columns, and type an answer to each of its questions."""
 
-    def call(folder: Path, *words: str, answers: tuple[str, ...] = ()) -> str:
+    def call(folder: Path, *words: str, answers: tuple[str, ...] = (), **more: str) -> str:
         main, inner = pty.openpty()
         program = Path(PROGRAM).parent
         environment = {
             "HOME": str(fresh_home), "PATH": f"{program}:/usr/bin:/bin", "COLUMNS": "80", "LINES": "24",
-            "TERM": "dumb",
+            "TERM": "dumb", **more,
         }  # fmt: skip
         process = subprocess.Popen(
             [PROGRAM, *words], cwd=folder, env=environment, stdin=inner, stdout=inner, stderr=inner
@@ -239,3 +239,43 @@ def test_undo_says_what_it_does_not_do(
     assert run(app, "setup", "--undo", "--yes").code == 0
     again = run(app, "setup", "--undo", "--yes")
     assert (again.code, "nothing to undo" in again.err) == (4, True)
+
+
+@pytest.mark.req("N9")
+def test_a_long_lesson_is_shown_in_the_pager_on_a_terminal_alone(
+    run: Setup, on_terminal: Terminal, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    run(app, "init")
+    run(app, "lessons", "add", "Prefer small commits")
+    run(app, "lessons", "add", "Prefer tabs", "--detail", "Since they are wide. " * 120)
+    pager = {"PAGER": "sed s/^/paged:/"}
+    for command in ("show", "open"):
+        assert "paged:" not in on_terminal(app, "lessons", command, "m-001", **pager)
+        assert "paged:m-002  Prefer tabs" in on_terminal(app, "lessons", command, "m-002", **pager)
+        assert "paged:" not in run(app, "lessons", command, "m-002").out
+    planted = app / "pager"
+    planted.write_text("#!/bin/sh\necho planted\n")
+    planted.chmod(0o755)
+    assert "planted" not in on_terminal(app, "lessons", "show", "m-002", PAGER=str(planted))
+
+
+@pytest.mark.req("N9")
+def test_what_holds_for_several_clients_is_said_once(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    for folder in (".claude", ".codex"):
+        (fresh_home / folder).mkdir(exist_ok=True)
+    client_homes.claude_code(fresh_home, app, 0)
+    client_homes.codex(fresh_home, app, 1)
+    client_homes.cursor(fresh_home, app, 2)
+    said = run(app, "setup", "--yes", "--client", "vscode")
+    assert said.out.count("the MCP server is left out") == 1
+    assert "archivist install codex --user --server" in said.out
+    assert "VS Code asks once" not in said.out
+    assert "not found on this machine: cursor; to connect: archivist setup --client cursor" in said.out
+
+
+@pytest.mark.req("N9")
+def test_history_is_the_ledger(run: Setup, tmp_path: Path) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    assert "did you mean 'ledger'?" in run(app, "history").err

@@ -164,12 +164,31 @@ def _use(folder: Path, environment: Mapping[str, str], program: str) -> None:
     _run(folder, environment, program, "doctor")
 
 
+def _check_extras(folder: Path, environment: Mapping[str, str], program: str) -> None:
+    """Check that what needs an extra says which, and how to install it."""
+    server = {**environment, "ARCHIVIST_STORE": "postgresql://db.example/archivist"}
+    for words, extra in (
+        ("store init", "postgres"),
+        ("store move server", "postgres"),
+        ("store distribute --dry-run", "postgres"),
+        ("init --global", "postgres"),
+        ("serve", "server"),
+        ("mcp", "mcp"),
+    ):
+        done = subprocess.run(
+            [program, *words.split()], cwd=folder, env=server, capture_output=True, text=True, timeout=120
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert re.search(rf"needs .*\n.*hint: .*pip install 'archivist-memory\[{extra}\]'", done.stderr), done
+
+
 def test_uvx_runs_it_from_an_index(index: str, tmp_path: Path) -> None:
     environment = _environment(tmp_path / "home", index)
     app = _link(tmp_path, "app")
     assert __version__ in _run(app, environment, "uvx", NAME, "--version")
     _run(app, environment, "uv", "tool", "install", NAME)
     _use(app, environment, str(tmp_path / "home/.local/bin/archivist"))
+    _check_extras(app, environment, str(tmp_path / "home/.local/bin/archivist"))
 
 
 def test_pipx_installs_it_from_an_index(index: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -386,8 +387,10 @@ def test_worktrees_of_a_bare_clone_share_one_bank(
         client_homes.git(place, "worktree", "add", "-q", str(tree), "-b", tree.name)
     for number in range(3):
         client_homes.claude_code(fresh_home, trees[0], number)
+    assert "no git repository" not in run(trees[0], "setup", "--dry-run").out
     first = json.loads(run(trees[0], "setup", "--yes", "--json").out)
     assert (first["project"], first["sessions"]) == ("mill", {"claude-code": 3})
+    assert run(trees[2], "capture", str(client_homes.claude_code(fresh_home, trees[2], 9))).code == 0
     client_homes.claude_code(fresh_home, trees[1], 7)
     for tree in trees[1:]:
         done = json.loads(run(tree, "setup", "--yes", "--json").out)
@@ -395,7 +398,9 @@ def test_worktrees_of_a_bare_clone_share_one_bank(
         assert _REMEDY in done["brief"]
         event = json.dumps({"session_id": f"s-{tree.name}", "cwd": str(tree), "source": "startup"})
         assert _REMEDY in run(tree, "hook", "claude-code", "session-start", stdin=event).out
-    assert json.loads(run(trees[2], "status", "--json").out)["runs"] >= 4
+    assert json.loads(run(trees[2], "status", "--json").out)["runs"] >= 5
+    runs = json.loads(run(trees[2], "episodes", "list", "--json").out)["episodes"]
+    assert {each["project"] for each in runs} == {"mill"}
     assert [client_homes.git(tree, "status", "--porcelain") for tree in trees] == ["", "", ""]
     assert run(trees[2], "doctor").code == 0
     assert run(trees[0], "setup", "--undo", "--yes").code == 0
@@ -569,3 +574,28 @@ def test_a_client_that_setup_connected_is_installed_whole(
     assert f"{client} is installed already (" in run(app, "setup", "--yes").out
     assert client_homes.git(app, "status", "--porcelain") == ""
     assert run(app, "setup", "--undo", "--yes").code == 0
+
+
+@pytest.mark.req("N9")
+def test_sessions_that_name_another_remote_are_counted_and_taken_by_one_command(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    own, parent, old = (f"https://example.com/{owner}/kiln.git" for owner in ("me", "acme", "former"))
+    app = client_homes.make_repository(tmp_path / "app", own)
+    client_homes.git(app, "remote", "add", "upstream", parent)
+    trees = [app, tmp_path / "fix-1", tmp_path / "fix-2"]
+    for tree in trees[1:]:
+        client_homes.git(app, "worktree", "add", "-q", str(tree))
+    numbers = iter(range(100))
+    for tree, count in zip(trees, (4, 6, 4), strict=True):
+        for _ in range(count):
+            client_homes.codex(fresh_home, tree, next(numbers), old)
+    for tree in trees:
+        client_homes.codex(fresh_home, tree, next(numbers), parent)
+    done = run(app, "setup", "--yes")
+    assert (done.code, "Sessions  3 found: 3 of codex\n          14 left out" in done.out) == (0, True), (
+        done.out
+    )
+    (command,) = re.findall(r"archivist (setup --moved-from \S+)", done.out + done.err)
+    taken = run(trees[2], *command.split(), "--json")
+    assert (json.loads(taken.out)["sessions"], json.loads(taken.out)["replaced"]) == ({"codex": 17}, {})

@@ -540,7 +540,7 @@ def test_a_group_without_a_command_prints_its_whole_help(archivist: Command, wor
     [
         ("search", "recall"), ("learn", "reflect"), ("remember", "lessons add"), ("breif", "brief"),
         ("serach", "recall"), ("lessons lsit", "list"), ("lessons undo", "archivist undo"),
-        ("lessons open", "archivist open"), ("model alow", "allow"),
+        ("model alow", "allow"),
     ],
 )  # fmt: skip
 def test_a_near_word_is_suggested_by_its_meaning(archivist: Command, word: str, meant: str) -> None:

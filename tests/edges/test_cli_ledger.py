@@ -15,7 +15,7 @@ from tests.conftest import Command
 @pytest.fixture
 def changed(project: Path) -> None:
     """Let a person and an agent change a bank."""
-    with Bank.open(project) as bank:
+    with Bank.open(project, create=True) as bank:
         bank.core.update("status", {"sprint": "Beta"})
     with Bank.open(project, actor=Actor.parse("agent:coder:qa")) as bank:
         bank.stream.log("Login tests fail", role="qa")

@@ -37,7 +37,7 @@ def told(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     from archivist.edges.cli.main import main
 
     _logs(project, "s-1", "s-2")
-    with Bank.open(project) as bank:
+    with Bank.open(project, create=True) as bank:
         for name in ("s-1.jsonl", "s-2.jsonl"):
             bank.runs.capture_file(project / name)
         list(bank.reflections.reflect_waiting())
@@ -76,6 +76,23 @@ def test_the_parts_of_every_explained_score_add_up(told: Command, preset: str) -
         summed = [float(w) * float(v) for w, v in re.findall(r"([\d.]+)·\w+ ([\d.]+)", part)]
         assert len(summed) == 3
         assert sum(summed) == pytest.approx(head, abs=0.02)
+
+
+@pytest.mark.req("C5")
+def test_nothing_found_is_explained_also_in_a_small_bank(told: Command, project: Path) -> None:
+    question = "which file lists the orchids in the greenhouse of the neighbours"
+    things = ("cache", "queue", "gateway", "worker", "album", "upload", "proxy")
+    with Bank.open(project) as bank:
+        for number in range(35):
+            thing = things[number % 7]
+            bank.lessons.add(f"The {thing} of host {number} needs the file {thing}-{number}.toml")
+        list(bank.vectors.embed_waiting())
+    plain = told("recall", question)
+    assert (plain.code, plain.out, plain.err) == (0, "", "nothing found\n")
+    explained = told("recall", question, "--explain").err
+    assert re.search(r"nothing found: too little evidence: -?\d\.\d\d of \d\.\d\d needed", explained)
+    assert "no text has lists, orchids, greenhouse, neighbours" in explained
+    assert "album-4.toml" in told("recall", "which file does the album of host 4 need").out.splitlines()[1]
 
 
 def test_the_parts_of_relevance_add_up(told: Command) -> None:
@@ -248,7 +265,7 @@ def test_several_banks_are_asked_by_repeating_the_option(
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    with Bank.open(other) as bank:
+    with Bank.open(other, create=True) as bank:
         bank.lessons.add("The tests hang without a display")
     hits = _json(told("recall", "tests hang", "--bank", str(project), "--bank", str(other), "--json"))["hits"]
     assert {hit["bank"] for hit in hits} == {project.name, "other"}

@@ -115,7 +115,7 @@ def test_the_documents_table_begins_with_its_columns(archivist: Command, project
     archivist("add", "Mine", "--repo", "other")
     documented = ["ID", "Freq", "Type", "Domain", "Description"]
     heading = archivist("list", "--repo", "*").out.splitlines()[0].split()
-    assert (heading[:5], sorted(heading[5:])) == (documented, ["Repo", "Status"])
+    assert (heading[:5], sorted(heading[5:])) == (documented, ["Project", "Status"])
     assert archivist("lessons", "list", "--repo", "*").out.splitlines()[0].split()[-1] == "Description"
 
 

@@ -439,7 +439,7 @@ def shop(tmp_path: Path) -> Path:
     folder.mkdir()
     _git(folder, "init")
     _git(folder, "commit", "--allow-empty", "-m", "begin")
-    with Bank.open(folder) as bank:
+    with Bank.open(folder, create=True) as bank:
         for session in ("s-1", "s-2"):
             bank.runs.finish(
                 agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="shop")
@@ -500,7 +500,7 @@ def test_a_repository_in_a_workspace_is_known_by_its_remote(hook: Hook, tmp_path
     clone.mkdir(parents=True)
     _git(clone, "init")
     _git(clone, "remote", "add", "origin", "git@example.org:acme/shop.git")
-    with Bank.open(workspace) as bank:
+    with Bank.open(workspace, create=True) as bank:
         for session in ("s-1", "s-2"):
             log = tmp_path / f"{session}.jsonl"
             bank.runs.finish(agent_log(log, MISSING_MODULE, session=session, project="shop"))
@@ -520,7 +520,7 @@ def test_a_repository_in_a_workspace_is_known_by_its_remote(hook: Hook, tmp_path
 def test_the_one_repository_of_a_workspace_is_not_the_workspace(hook: Hook, tmp_path: Path) -> None:
     workspace = tmp_path / "ground"
     (workspace / "till").mkdir(parents=True)
-    with Bank.open(workspace) as bank:
+    with Bank.open(workspace, create=True) as bank:
         bank.capture(Episode(id="other", project="till"), ())
     hook("claude-code", "session-start", {**START["claude-code"], "cwd": str(workspace)})
     with Bank.open(workspace) as bank:
@@ -532,7 +532,7 @@ def test_two_repositories_of_one_name_do_not_hear_of_each_other(hook: Hook, tmp_
     for name in ("one", "two"):
         (workspace / name / "api").mkdir(parents=True)
         _git(workspace / name / "api", "init")
-    with Bank.open(workspace) as bank:
+    with Bank.open(workspace, create=True) as bank:
         for session in ("s-1", "s-2"):
             log = agent_log(tmp_path / f"{session}.jsonl", MISSING_MODULE, session=session, project="api")
             log.write_text(log.read_text().replace("/home/x/api", str(workspace / "one" / "api")))

@@ -262,7 +262,7 @@ def test_what_is_kept_is_no_more_than_asked_for(tmp_path: Path) -> None:
         watching.cancel()
         return told
 
-    with Bank.open(tmp_path, actor=ADA) as bank:
+    with Bank.open(tmp_path, create=True, actor=ADA) as bank:
         told = asyncio.run(play(bank))
     assert ['"number":' + str(n) in text for n, text in zip(range(7, 12), told, strict=True)] == [True] * 5
 

@@ -160,7 +160,7 @@ def test_a_bank_that_was_taken_away_is_not_written_to(tmp_path: Path) -> None:
             client.get("/api/status"),
         ):
             assert (answer.status_code, answer.json()["code"]) == (503, "no_bank")
-        Bank.open(served.folder, actor=ADA).close()
+        Bank.open(served.folder, create=True, actor=ADA).close()
         assert client.get("/api/status").status_code == 503
 
 

@@ -302,7 +302,7 @@ def test_a_body_that_ends_early_does_nothing(served: Served) -> None:
 
 def test_nothing_secret_is_noted_and_files_are_ones_own(tmp_path: Path) -> None:
     # The rights of its file are those with which it is made.
-    Bank.open(tmp_path).close()
+    Bank.open(tmp_path, create=True).close()
     with serving(tmp_path) as served, served.client() as client:
         client.get("/api/recall", params={"query": "topsecretquery"})
         client.post("/api/lessons", json={"summary": "topsecretbody"})

@@ -516,9 +516,9 @@ def test_a_table_goes_in_and_out_of_any_toml(values: dict[str, Any], section: st
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
     text = "\n".join([f"[{section}]", *lines, "# the end", ""])
     path = ("mcp_servers", "archivist")
-    added = entries.add_table(text, path, {"command": "archivist", "args": ["mcp"]}, "x")
-    assert entries.add_table(added, path, {"command": "archivist"}, "x") == added
-    assert tomllib.loads(entries.remove_table(added, path, "x")) == tomllib.loads(text)
+    added = entries.add_server(text, path, {"command": "archivist", "args": ["mcp"]}, "x.toml", is_user=False)
+    assert entries.add_server(added, path, {"command": "archivist"}, "x.toml", is_user=False) == added
+    assert tomllib.loads(entries.remove_server(added, None, path, "x.toml")) == tomllib.loads(text)
 
 
 def test_a_backup_is_the_file_without_us(at: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_plugin_of_an_earlier_version_is_renewed_and_removed(
     assert json.loads((at / "made/plugin.json").read_text())["version"] == "0.0.2"
     monkeypatch.setattr(plugin, "__version__", "0.0.3")
     _run(uninstall, "plugin", "made")
-    assert list((at / "made").iterdir()) == []
+    assert not (at / "made").exists()
 
 
 THEIRS = """\
@@ -160,7 +160,9 @@ def test_a_server_by_its_whole_path_stays_so(at: Path, client: str, name: str) -
 def test_a_call_of_ours_is_known_in_every_form(command: str, words: tuple[str, ...], is_alone: bool) -> None:
     parts = ("--bank", "-m ", "ARCHIVIST_HOME", "$HOME", "C:\\")
     is_redirected = any(part in command for part in parts)
-    assert list(calls_in({"command": command})) == [ProgramCall(words, is_alone, is_redirected)]
+    (call,) = calls_in({"command": command})
+    assert call._replace(line=()) == ProgramCall(words, is_alone, is_redirected)
+    assert not call.line or "archivist" in call.line[0]
 
 
 @pytest.mark.parametrize("entry", ["archivist", None, {"url": "x"}, {"command": "archivist-like hook codex"}])

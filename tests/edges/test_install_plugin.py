@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,20 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     assert dry.stdout.count("--- /dev/null") == len({*plugin.plugin_files(), ".archivist-plugin.json"})
 
 
+@pytest.mark.parametrize("was_there", [True, False])
+def test_uninstalling_a_plugin_removes_the_folder_that_installing_made(
+    tmp_path: Path, was_there: bool
+) -> None:
+    folder = tmp_path / "new"
+    if was_there:
+        folder.mkdir()
+    for _ in range(2):
+        assert _run(install, "plugin", str(folder)).exit_code == 0
+    assert _run(uninstall, "plugin", str(folder)).exit_code == 0
+    assert folder.exists() is was_there
+    assert tmp_path.exists()
+
+
 # The doctor
 
 
@@ -195,6 +211,60 @@ def test_the_real_hook_answers_the_doctor(clinic: Path) -> None:
     assert re.fullmatch(r"answers in \d+ ms: a brief", found["firing"][1])
     with Bank.open(clinic) as bank:
         assert bank.runs.episodes() == []
+
+
+def test_the_doctor_starts_the_server_as_the_settings_name_it(clinic: Path) -> None:
+    _run(install, "claude-code")
+    settings = clinic / ".mcp.json"
+    assert _checks()["server"][0]
+    settings.write_text(settings.read_text().replace('"mcp"', '"mcp", "--tools", "nope"'))
+    is_well, text = _checks()["server"]
+    assert (is_well, "archivist mcp --tools nope does not start" in text, "nope" in text) == (
+        False,
+        True,
+        True,
+    )
+
+
+def test_the_doctor_runs_the_program_that_clients_find(
+    clinic: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert clinic.is_dir()
+    _run(install, "claude-code")
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "archivist").symlink_to("/usr/bin/false")
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / "first"), os.environ["PATH"]]))
+    found = _checks()
+    assert [found[name][0] for name in ("command", "firing", "server", "claude-code")] == [False] * 4
+    assert found["firing"][1] == "it failed: exit code 1 (claude-code)"
+    assert "told at no event" in found["claude-code"][1]
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("how", ["on the path", "in the settings"])
+def test_the_doctor_starts_no_program_of_a_repository(
+    clinic: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
+) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=clinic, check=True)
+    _run(install, "claude-code")
+    planted = clinic / "node_modules" / ".bin" / "archivist"
+    planted.parent.mkdir(parents=True)
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    planted.chmod(0o755)
+    if how == "on the path":
+        monkeypatch.setenv("PATH", os.pathsep.join([str(planted.parent), os.environ["PATH"]]))
+    else:
+        for name in (".mcp.json", ".claude/settings.json"):
+            text = (clinic / name).read_text()
+            text = text.replace('"archivist hook', f'"{planted} hook').replace(
+                '"archivist",', f'"{planted}",'
+            )
+            (clinic / name).write_text(text)
+    found = _checks()
+    assert not (tmp_path / "started").exists()
+    assert not all(is_well for is_well, _ in found.values())
+    if how == "on the path":
+        assert f"{planted} is not yours: it was not started" in found["firing"][1]
 
 
 def test_the_doctor_says_what_came_in_last(clinic: Path, clock: TickingClock) -> None:

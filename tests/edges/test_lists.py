@@ -74,10 +74,10 @@ def test_a_lesson_is_listed_with_its_remedy_first_and_its_repository_apart(
     learnt: Command, project: Path
 ) -> None:
     heading, row = _ESCAPES.sub("", _on_terminal(project, "lessons", "list")).splitlines()[:2]
-    assert heading.split() == ["ID", "Freq", "Repo", "Description"]
+    assert heading.split() == ["ID", "Freq", "Project", "Description"]
     assert row.startswith("m-001  2     invoices  run `pip install freezegun` first, when ")
     piped = learnt("lessons", "list").out.splitlines()
-    assert piped[0].split() == ["ID", "Freq", "Type", "Domain", "Repo", "Description"]
+    assert piped[0].split() == ["ID", "Freq", "Type", "Domain", "Project", "Description"]
     # Nothing is cut where a program reads.
     assert piped[1].endswith(_first(learnt))
     summary = json.loads(learnt("lessons", "show", "m-001", "--json").out)["summary"]
@@ -95,7 +95,7 @@ def test_what_is_the_same_in_every_row_leaves_its_columns_to_the_words(
         "acme/invoices",
     )
     heading, *rows = _on_terminal(project, "lessons", "list", NO_COLOR="1").splitlines()
-    assert heading == "ID     Freq  Description (all: repo invoices)"
+    assert heading == "ID     Freq  Description (all: project invoices)"
     assert rows[0].startswith("m-001  2     run `pip install freezegun` first, when ")
     # What the remedy is for is not cut away.
     second = rows.index("m-002  1     acme/invoices: rounding is half up, as the office has it")
@@ -104,7 +104,7 @@ def test_what_is_the_same_in_every_row_leaves_its_columns_to_the_words(
     assert re.fullmatch(r"Run +Summary \(all: status \w+, project invoices, agent [\w-]+\)", heading)
     learnt("lessons", "add", "Ask before deploys", "--repo", "web")
     shown = _on_terminal(project, "lessons", "list", "--repo", "*", NO_COLOR="1").splitlines()
-    assert shown[0].split() == ["ID", "Freq", "Repo", "Description"]
+    assert shown[0].split() == ["ID", "Freq", "Project", "Description"]
 
 
 def _first(learnt: Command) -> str:
@@ -254,4 +254,3 @@ def test_a_misspelt_folder_does_not_become_an_empty_memory(project: Path) -> Non
         Bank.open(project / "notes.txt")
     Bank.open(project / "no" / "such", create=True).close()
     Bank.open(project / "no" / "such").close()
-    Bank.open(project).close()

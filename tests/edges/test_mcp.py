@@ -444,7 +444,7 @@ def test_a_bank_whose_file_was_replaced_is_opened_again(folder: Path, opening: C
             file.unlink()
         with pytest.raises(NoBankError):
             await late.run(lambda bank: bank.lessons.add("Told to nobody"), agent)
-        Bank.open(folder).close()
+        Bank.open(folder, create=True).close()
         await late.run(lambda bank: bank.lessons.add("Told to the second bank"), agent)
         late.close()
 

@@ -82,6 +82,51 @@ def test_a_caller_in_no_known_repository_is_given_all(tmp_path: Path) -> None:
         assert len(bank.lessons.query(Query())) == 2
 
 
+@pytest.mark.req("A4")
+def test_a_lesson_of_a_file_stays_in_the_project_of_its_root(tmp_path: Path, archivist: Command) -> None:
+    roots = {name: tmp_path / "all" / name for name in ("billing", "mill", "tools")}
+    for folder in roots.values():
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        (folder / "src").mkdir()
+    elsewhere = {"others": Path("/Users/ada/others"), "windows": Path("C:\\src\\win")}
+    lines = [
+        {"id": f"l-{name}", "createdAt": "2026-05-01T10:00:00Z", "scope": scope, "projectRoot": str(folder),
+         "category": "infra", "summary": f"The {topic} is {scope} knowledge", "importance": 0.8}
+        for name, folder, scope, topic in (
+            ("b", roots["billing"], "project", "invoice"), ("m", roots["mill"], "tool", "millstone"),
+            ("g", roots["mill"], "global", "weather"), ("o", elsewhere["others"], "project", "stranger"),
+            ("w", elsewhere["windows"], "project", "taskbar"), ("n", roots["tools"] / "src", "task", "nail"),
+        )
+    ]  # fmt: skip
+    run = {"id": "e1", "kind": "orchestrator_run", "projectRoot": str(roots["billing"]), "status": "success"}
+    (tmp_path / "lessons.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / "episodes.jsonl").write_text(json.dumps(run))
+    files = [str(tmp_path / f"{name}.jsonl") for name in ("lessons", "episodes")]
+    assert archivist("init", cwd=tmp_path / "all").code == 0
+    assert archivist("import", "--approve", *files, cwd=tmp_path / "all").code == 0
+
+    def topics(*words: str, cwd: Path) -> set[str]:
+        told = archivist(*words, cwd=cwd).out
+        known = ("invoice", "millstone", "weather", "stranger", "taskbar", "nail")
+        return {topic for topic in known if topic in told}
+
+    own = {"billing": {"invoice"}, "mill": {"millstone"}, "tools": {"nail"}}
+    for name, folder in roots.items():
+        for words in (("lessons", "list"), ("brief",), ("recall", "knowledge")):
+            assert topics(*words, cwd=folder) == own[name] | {"weather"}, (name, words)
+    assert topics("lessons", "list", "--repo", "others", cwd=roots["mill"]) == {"stranger"}
+    assert topics("lessons", "list", "--repo", "*", cwd=roots["mill"]) == topics(
+        "lessons", "list", cwd=tmp_path / "all"
+    )
+    assert "e1" in archivist("episodes", "list", cwd=roots["billing"]).out
+    assert "e1" not in archivist("episodes", "list", cwd=roots["mill"]).out
+    # Taking the same files in again changes nothing, and neither does the bank's own export.
+    assert "3 new" not in archivist("import", "--approve", *files, cwd=tmp_path / "all").out
+    assert archivist("export", str(tmp_path / "out"), cwd=roots["mill"]).code == 0
+    archivist("import", "--approve", str(tmp_path / "out" / "lessons.jsonl"), cwd=tmp_path / "all")
+    assert topics("brief", cwd=roots["billing"]) == {"invoice", "weather"}
+
+
 @pytest.mark.req("A15")
 def test_a_tasks_memory_is_shown(archivist: Command, monorepo: Path) -> None:
     shown = _json(archivist, monorepo / "mill", "lessons", "list", "--task", "T-mill")

@@ -74,7 +74,7 @@ def test_a_move_that_is_killed_goes_on_where_it_was(
     _fill(bank_cli)
     server = {"ARCHIVIST_STORE": shared_database()}
     with monkeypatch.context() as patch:
-        patch.setattr(move, "_copy_index", _kill)
+        patch.setattr(move._Copy, "copy_index", _kill)
         assert bank_cli("store", "move", "server", **server).code != 0
     # Nothing has changed for the folder.
     assert bank_cli("store", "status").out.count("SQLite") == 1

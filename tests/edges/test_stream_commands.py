@@ -118,6 +118,17 @@ def test_reflection_is_announced_and_done(cli: Cli) -> None:
     assert _json(logged)["reflection"]["gathered"] == 1
 
 
+@pytest.mark.req("C3")
+def test_a_result_before_a_higher_score_says_why(cli: Cli) -> None:
+    cli("stream", "log", "PR #112 merged, unblocks #84", "--role", "ops", "--importance", "9")
+    cli("stream", "log", "#84 fails on CI again", "--role", "qa", "--importance", "2", "--cycle", "2")
+    ran = cli("stream", "search", "what's blocking #84?")
+    first, second = (line.split()[0] for line in ran.out.splitlines() if line[0].isdigit())
+    assert float(first) < float(second)
+    assert f"(before {second}: later)" in ran.out
+    assert ran.out.count("(before") == 1
+
+
 @pytest.mark.req("C12")
 def test_entries_are_edited_removed_and_brought_back(cli: Cli) -> None:
     name = _json(cli("stream", "log", "Wrods", "--json"))["entry"]["id"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from archivist import Bank
+from archivist.errors import NoBankError
 from tests.conftest import Command
 
 
@@ -58,7 +59,7 @@ def test_init_names_a_folder_of_a_linked_worktree_likewise(
 def test_doctor_names_a_bank_in_a_linked_worktree_and_how_to_move_it(
     archivist: Command, project: Path, trees: tuple[Path, Path]
 ) -> None:
-    Bank.open(trees[0]).close()
+    Bank.open(trees[0] / ".archivist", create=True).close()
     again = archivist("init", cwd=trees[0])
     assert again.out.startswith("There is a bank already")
     told = archivist("doctor", "--json", cwd=trees[0]).out
@@ -75,11 +76,48 @@ def test_doctor_names_a_bank_in_a_linked_worktree_and_how_to_move_it(
 def test_doctor_says_how_to_join_the_bank_of_a_linked_worktree_with_the_main_ones(
     archivist: Command, project: Path, trees: tuple[Path, Path]
 ) -> None:
-    Bank.open(trees[0]).close()
-    Bank.open(project).close()
+    Bank.open(trees[0] / ".archivist", create=True).close()
+    Bank.open(project, create=True).close()
     archivist("lessons", "add", "Prefer small commits", cwd=trees[0])
     told = archivist("doctor", "--json", cwd=trees[0]).out
     assert "archivist export" in told
     assert archivist("export", "../out", cwd=trees[0]).code == 0
     assert archivist("import", "--approve", "../out", cwd=project).code == 0
     assert "Prefer small commits" in archivist("brief", cwd=trees[1]).out
+
+
+@pytest.mark.req("N9")
+def test_python_opens_the_bank_that_commands_find_and_makes_none_beside_it(
+    archivist: Command, project: Path, trees: tuple[Path, Path]
+) -> None:
+    archivist("init", cwd=project)
+    archivist("lessons", "add", "Prefer small commits", cwd=project)
+    own = project / ".archivist" / "memory.db"
+    for place in (project, project / "src", trees[0], trees[1] / "src"):
+        for create in (None, True):
+            with Bank.open(place, create=create) as bank:
+                assert bank.path == own
+                assert "Prefer small commits" in bank.brief().text
+    assert not [path for tree in trees for path in tree.rglob(".archivist")]
+    assert list(project.rglob(".archivist")) == [own.parent]
+
+
+@pytest.mark.req("N9")
+@pytest.mark.parametrize("name", ["", "new", "new.db"])
+def test_python_makes_a_bank_only_when_told_to(tmp_path: Path, name: str) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    with pytest.raises(NoBankError) as refused:
+        Bank.open(plain / name)
+    assert "archivist setup makes one" in (refused.value.hint or "")
+    assert list(plain.iterdir()) == []
+    Bank.open(plain / name, create=True).close()
+    Bank.open(plain / name).close()
+
+
+@pytest.mark.req("N9")
+def test_python_makes_the_bank_of_a_linked_worktree_in_the_main_one(
+    project: Path, trees: tuple[Path, Path]
+) -> None:
+    with Bank.open(trees[0], create=True) as bank:
+        assert bank.path == project / ".archivist" / "memory.db"

@@ -72,7 +72,7 @@ def time_text(time: datetime | None) -> str | None:
     return to_short_text(time) if time else None
 
 
-def _pick(record: object, names: str) -> View:
+def pick(record: object, names: str) -> View:
     """Return these fields of a record in the types of JSON, and times as short texts."""
     values = {name: getattr(record, name) for name in names.split()}
     return {
@@ -95,25 +95,17 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
     from archivist.brief.works import NO_HABITS
 
     if bank is None or brief is None:
-        return {
-            "text": "",
-            "notice": "",
-            "lessons": [],
-            "brief": "",
-            "withheld": [],
-            "stale": {},
-            **NO_HABITS.views(),
-        }
+        empty = {"text": "", "notice": "", "lessons": [], "brief": "", "withheld": [], "stale": {}}
+        return {**empty, "why_no_lesson": "", **NO_HABITS.views()}
     from archivist.brief.render import NOTICE
 
     views = bank.lessons.views([each.lesson for each in brief.chosen])
+    pairs = zip(views, brief.chosen, strict=True)
     return {
         "text": brief.text,
+        "why_no_lesson": brief.why_no_lesson,
         "notice": NOTICE if brief.text else "",
-        "lessons": [
-            {**view, "id": each.name, "is_global": each.is_global}
-            for view, each in zip(views, brief.chosen, strict=True)
-        ],
+        "lessons": [{**view, "id": each.name, "is_global": each.is_global} for view, each in pairs],
         "brief": brief.brief_id,
         "withheld": [each.name for each in brief.withheld],
         "stale": dict(brief.stale),
@@ -123,13 +115,13 @@ def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
 
 def hit_view(hit: Hit) -> View:
     """Return something that was found, with every part of its score."""
-    parts = {**_pick(hit.why, "importance recency relevance"), **hit.why.why._asdict()}
+    parts = {**pick(hit.why, "importance recency relevance"), **hit.why.why._asdict()}
     del parts["total"]
     # Four digits: with six, recency is another number every second, and two doors never agree.
     return {
         "id": hit.name,
         "uid": hit.id,
-        **_pick(hit, "kind text time notes window provenance"),
+        **pick(hit, "kind text time notes window provenance"),
         **({"bank": hit.bank} if hit.bank else {}),
         "score": round(hit.score, 6),
         "parts": {name: None if part is None else round(part, 4) for name, part in parts.items()},
@@ -140,7 +132,7 @@ def recall_view(found: RecallResult) -> View:
     """Return the answer to a question, with how it was looked for."""
     return {
         "hits": [hit_view(hit) for hit in found.hits],
-        **_pick(found, "words embedder unembedded problem"),
+        **pick(found, "words embedder unembedded problem"),
         "weights": found.weights._asdict(),
     }
 
@@ -151,24 +143,17 @@ def history_views(changes: Sequence[LedgerChange]) -> list[View]:
     before: Mapping[str, Any] | None = None
     for change in changes:
         entry = change.entry
-        views.append(
-            {
-                **_pick(entry, "seq time verb kind hash"),
-                "actor": str(entry.actor),
-                "what": describe_entry(entry),
-                "change": "(erased)" if change.is_erased else _describe_change(before, change.after),
-                "is_erased": change.is_erased,
-                "after": change.after,
-            }
-        )
-        if not change.is_erased:
-            before = change.after
+        view = pick(entry, "seq time verb kind hash")
+        view |= {"actor": str(entry.actor), "what": describe_entry(entry)}
+        view["change"] = "(erased)" if change.is_erased else _describe_change(before, change.after)
+        views.append(view | {"is_erased": change.is_erased, "after": change.after})
+        before = before if change.is_erased else change.after
     return views
 
 
 def ledger_view(entry: LedgerEntry) -> View:
     """Return one change without its record: who did what to which record, and when."""
-    view = _pick(entry, "seq time verb kind record hash")
+    view = pick(entry, "seq time verb kind record hash")
     return {**view, "actor": str(entry.actor), "what": describe_entry(entry)}
 
 
@@ -218,9 +203,7 @@ def _describe_change(before: Mapping[str, Any] | None, after: Mapping[str, Any] 
 def _describe_difference(old: object, new: object) -> str:
     """Say how a value changed: of a long text the words that differ, of a list what came and what went."""
     if isinstance(old, list) and isinstance(new, list) and old and new:
-        gone, come = (
-            [each for each in some if each not in others] for some, others in ((old, new), (new, old))
-        )
+        gone, come = [each for each in old if each not in new], [each for each in new if each not in old]
         old, new = gone or old, come or new
 
     def show(value: object) -> str:
@@ -284,44 +267,35 @@ def attempt_view(bank: Bank, attempt: records.Episode) -> View:
 def approach_view(result: ApproachResult) -> View:
     """Return what became of an approach to a task."""
     return {
-        **_pick(result, "task approach attempts completed failed verdict agents provenance"),
-        "last": {**_pick(result.last, "id action outcome"), "time": time_text(result.last.finished)},
+        **pick(result, "task approach attempts completed failed verdict agents provenance"),
+        "last": {**pick(result.last, "id action outcome"), "time": time_text(result.last.finished)},
     }
 
 
 def rate_view(rate: Rate) -> View:
     """Return how often something succeeded, with the bounds of that share."""
+    names = "name attempts completed failed mean_duration_ms tokens_in tokens_out reported_by_agents"
     low, high = rate.interval
-    return {
-        **_pick(
-            rate, "name attempts completed failed mean_duration_ms tokens_in tokens_out reported_by_agents"
-        ),
+    view = {
+        **pick(rate, names),
         "undecided": rate.undecided_count,
         "rate": rate.share,
         "low": low,
         "high": high,
-        **({"periods": [rate_view(period) for period in rate.periods]} if rate.periods else {}),
     }
+    return {**view, **({"periods": list(map(rate_view, rate.periods))} if rate.periods else {})}
 
 
 def capture_view(
     bank: Bank, results: Sequence[CaptureResult], *, refused: Sequence[str] = (), name: str = ""
 ) -> View:
     """Return what logs brought, all together and run by run; `name` is what the only log was called."""
-    runs = [
-        {
-            **run_view(bank, episode),
-            "file": name or result.file,
-            "episode": run_view(bank, episode),
-            "events": result.events,
-            "unchanged": result.is_unchanged,
-        }
-        for result in results
-        for episode in result.episodes
-    ]
-    secrets: Counter[str] = Counter()
+    runs: list[View] = []
     for result in results:
-        secrets.update(result.secrets)
+        about = {"file": name or result.file, "events": result.events, "unchanged": result.is_unchanged}
+        shown = (run_view(bank, episode) for episode in result.episodes)
+        runs += [{**view, **about, "episode": view} for view in shown]
+    secrets = sum((Counter(result.secrets) for result in results), Counter[str]())
     return {
         **({"file": name or results[0].file} if len(results) == 1 else {}),
         "runs": runs,
@@ -342,7 +316,7 @@ def model_view(bank: Bank) -> View:
         return {}
     found, rules = bank.model.status(), bank.config.model
     return {
-        **_pick(found, "name url key_variable has_key is_allowed problem"),
+        **pick(found, "name url key_variable has_key is_allowed problem"),
         "today": found.today.as_view(),
         "budget": {"day_tokens": rules.day_tokens, "day_usd": rules.day_usd},
         "days": {day: spending.as_view() for day, spending in found.days.items()},
@@ -353,11 +327,9 @@ def model_report_view(reports: Sequence[ModelReport]) -> View:
     """Return what asking a model about some runs came to, in sum; empty when it was not asked."""
     if not reports:
         return {}
-    dropped: Counter[str] = Counter()
-    for report in reports:
-        dropped.update(report.drop_reasons)
     from archivist.reflect.budget import Spending
 
+    dropped = sum((Counter(report.drop_reasons) for report in reports), Counter[str]())
     total = reduce(Spending.plus, (report.spending for report in reports))
     problems = dict.fromkeys(report.problem for report in reports if report.problem)
     return {
@@ -369,9 +341,7 @@ def model_report_view(reports: Sequence[ModelReport]) -> View:
         "admitted": sum(report.admitted_count for report in reports),
         "dropped": dict(dropped.most_common()),
         "claims": [{"run": report.run, **asdict(claim)} for report in reports for claim in report.claims],
-        "unfinished": [
-            report.run for report in reports if report.run and report.is_unfinished and report.questions
-        ],
+        "unfinished": [each.run for each in reports if each.run and each.is_unfinished and each.questions],
         "problem": "; ".join(problems),
     }
 
@@ -385,22 +355,20 @@ def reflection_view(
     """Return what was learnt from some runs, and what a language model had to do with it."""
     learnt: tuple[Reflection | ModelReport, ...] = (*done, *reports)
     accounts = {report.run: report.account for report in reports}
+
+    def view_run(each: Reflection) -> View:
+        account = {**asdict(each.account), **accounts.get(each.run, {})}
+        provenance = bank.runs.provenance(each.run).value
+        return {**pick(each, "run scenario failures"), **account, "provenance": provenance}
+
     created = dict.fromkeys(lesson.id for each in learnt for lesson in each.created)
     updated = dict.fromkeys(lesson.id for each in learnt for lesson in each.updated)
     return {
         "created": len(created),
         "updated": len(updated),
         "lessons": lesson_views(bank, bank.lessons.get_many({**created, **updated})),
-        "runs": [
-            {
-                **_pick(each, "run scenario failures"),
-                **asdict(each.account),
-                **accounts.get(each.run, {}),
-                "provenance": bank.runs.provenance(each.run).value,
-            }
-            for each in done
-        ],
-        "failed": [_pick(each, "run error") for each in failed],
+        "runs": list(map(view_run, done)),
+        "failed": [pick(each, "run error") for each in failed],
         **({"model": model_report_view(reports)} if reports else {}),
     }
 
@@ -415,8 +383,8 @@ def _learnt_views(
 def finished_run_view(bank: Bank, done: FinishedRun) -> View:
     """Return what finishing a run did."""
     return {
-        **_pick(done, "run events"),
-        **_pick(done.outcome, "scenario status summary error"),
+        **pick(done, "run events"),
+        **pick(done.outcome, "scenario status summary error"),
         "created": len(done.created),
         "updated": len(done.updated),
         "lessons": _learnt_views(bank, done.created, done.updated),
@@ -432,7 +400,7 @@ def extract_view(bank: Bank, learnt: ExtractResult) -> View:
         "created": len(learnt.created),
         "updated": len(learnt.updated),
         "lessons": _learnt_views(bank, learnt.created, learnt.updated),
-        **_pick(learnt, "slight skipped"),
+        **pick(learnt, "slight skipped"),
     }
 
 
@@ -462,14 +430,14 @@ def verdicts_view(
     for verdict in verdicts:
         name, summary = names.get(verdict.lesson, (verdict.lesson, ""))
         shown = {"lesson": name, "uid": verdict.lesson, "summary": summary}
-        views.append({**shown, **_pick(verdict, "effect following failed effectiveness")})
+        views.append({**shown, **pick(verdict, "effect following failed effectiveness")})
     return views
 
 
 def regression_view(regression: Regression) -> View:
     """Return a finding that an earlier run had fixed and a later one has again."""
     found = regression.found
-    return {"found": found.description, **_pick(found, "severity"), **_pick(regression, "fixed fixed_in")}
+    return {"found": found.description, **pick(found, "severity"), **pick(regression, "fixed fixed_in")}
 
 
 def report_row_view(row: ReportRow) -> View:
@@ -478,17 +446,13 @@ def report_row_view(row: ReportRow) -> View:
     low, high = row.posterior.interval
     lift, (lift_low, lift_high) = row.lift, row.lift.interval or (None, None)
     return {
-        **_pick(row, counts),
-        "effectiveness": {
-            "helpful": row.not_found_again,
-            "ineffective": row.found_again,
-            "ratio": row.ratio,
-        },
+        **pick(row, counts),
+        "effectiveness": {"helpful": row.not_found_again, "ineffective": row.found_again, "ratio": row.ratio},
         "posterior": {"mean": row.posterior.mean, "low": low, "high": high},
         "lift": {
             **asdict(lift.arms),
-            **_pick(lift.arms, "rate_told rate_withheld"),
-            **_pick(lift, "difference runs_needed"),
+            **pick(lift.arms, "rate_told rate_withheld"),
+            **pick(lift, "difference runs_needed"),
             "low": lift_low,
             "high": lift_high,
             "verdict": lift.conclusion.value,
@@ -502,8 +466,8 @@ def answer_view(report: Report) -> View:
     if report.answer is None:
         return {}
     period, change = report.answer.period, report.answer.change
-    told = _pick(report.answer, "text conclusion name headline figures")
-    return {**told, **_pick(period, "since until days"), "change": change._asdict()}
+    told = pick(report.answer, "text conclusion name headline figures")
+    return {**told, **pick(period, "since until days"), "change": change._asdict()}
 
 
 # Layers and tiers
@@ -530,7 +494,7 @@ def task_view(task: records.Task, waits_for: Sequence[str] = ()) -> View:
 def activity_view(bank: Bank, found: AgentActivity) -> View:
     """Return what an agent is doing, and what it did last."""
     return {
-        **_pick(found, "agent done failed"),
+        **pick(found, "agent done failed"),
         "tasks": [task_view(task) for task in found.tasks],
         "runs": [run_view(bank, run) for run in found.runs],
         "recent": [attempt_view(bank, attempt) for attempt in found.recent],
@@ -545,7 +509,7 @@ def orchestration_view(done: OrchestrationResult) -> View:
 def analytics_view(found: Analytics) -> View:
     """Return success rates by name and in all."""
     rows = [rate_view(rate) for rate in found.rows]
-    return {**_pick(found, "by step"), "rows": rows, "total": rate_view(found.total)}
+    return {**pick(found, "by step"), "rows": rows, "total": rate_view(found.total)}
 
 
 def conflict_view(conflict: records.Conflict) -> View:
@@ -583,7 +547,7 @@ def block_view(block: records.Block) -> View:
 def core_view(view: CoreView) -> View:
     """Return what a role has in its context."""
     return {
-        **_pick(view, "role text playbook rules status threads role_state lessons tokens budget"),
+        **pick(view, "role text playbook rules status threads role_state lessons tokens budget"),
         "blocks": [{**size._asdict(), "section": size.section.value} for size in view.sizes],
     }
 
@@ -605,7 +569,7 @@ def entry_view(entry: records.Entry) -> View:
 def insights_view(done: Insights) -> View:
     """Return what reflection found in the stream."""
     return {
-        **_pick(done, "reason skipped gathered cycles problems"),
+        **pick(done, "reason skipped gathered cycles problems"),
         "entries": [entry_view(entry) for entry in done.entries],
         "documents": [f"{each.source}#{each.position}" for each in done.documents],
         "core": list(done.told_core),
@@ -615,10 +579,10 @@ def insights_view(done: Insights) -> View:
 
 def piece_view(bank: Bank, piece: records.Document) -> View:
     """Return a piece of an archived text, and whether an agent wrote it."""
-    fields = _pick(piece, "id source position heading line type roles issues tags importance text date")
+    fields = pick(piece, "id source position heading line type roles issues tags importance text date")
     return {**fields, "provenance": bank.documents.provenance(piece)}
 
 
 def token_view(token: records.Token, state: str) -> View:
     """Return an access token without its secret."""
-    return {**_pick(token, "id name created expires revoked"), "actor": str(token.actor), "state": state}
+    return {**pick(token, "id name created expires revoked"), "actor": str(token.actor), "state": state}

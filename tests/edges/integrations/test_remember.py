@@ -153,7 +153,7 @@ def test_memory_never_fails_the_function(
     with caplog.at_level(logging.WARNING, "archivist.remember"):
         assert without() == "worked "
         assert broken() == "worked"  # type: ignore[call-arg]
-    assert "no bank in" in caplog.text
+    assert "no bank at" in caplog.text
     assert "archivist setup" in caplog.text
     assert "not a bank" in caplog.text or "not-a-bank" in caplog.text
 

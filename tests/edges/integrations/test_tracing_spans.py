@@ -156,7 +156,7 @@ def test_a_bank_does_not_import_opentelemetry() -> None:
     code = (
         "import sys, tempfile\n"
         "from archivist import Bank\n"
-        "with tempfile.TemporaryDirectory() as folder, Bank.open(folder) as bank:\n"
+        "with tempfile.TemporaryDirectory() as folder, Bank.open(folder, create=True) as bank:\n"
         "    bank.lessons.add('x')\n"
         "print([name for name in sys.modules if name.startswith('opentelemetry')])\n"
     )

@@ -366,7 +366,8 @@ def test_a_search_that_fits_only_what_is_no_longer_in_use_says_so(browser: Brows
 
 def test_facts_of_several_projects_say_which(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path / "new", "--quiet") as served:
-        with Bank.open(served.folder, actor=ADA) as bank:
+        # A bank that is opened by its file is about no folder.
+        with Bank.open(served.folder / ".archivist" / "memory.db", actor=ADA) as bank:
             bank.knowledge.put("build", "command", "make all", project="shop")
             bank.knowledge.put("convention", "imports", "Use bare names")
         visitor = visit(browser, served)

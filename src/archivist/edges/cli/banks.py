@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,7 +14,6 @@ from archivist import paths
 from archivist.bank import Bank
 from archivist.clock import system_clock
 from archivist.doctor import (
-    Check,
     check_hook_failures,
     check_server,
     count_sessions,
@@ -37,13 +37,14 @@ from archivist.edges.cli.output import (
 )
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import apart_notes, approval_notes, pluralize
-from archivist.edges.views import ledger_view
+from archivist.edges.views import ledger_view, pick
 from archivist.errors import (
     ArchivistError,
     BankDamagedError,
     BankError,
     InputError,
     NoBankError,
+    NotFoundError,
     UntrustedBankError,
 )
 from archivist.files import locks
@@ -53,9 +54,6 @@ from archivist.files.worktrees import shared_place
 from archivist.records import Actor, ActorKind, Status
 from archivist.text import on_one_line, shorten_line
 from archivist.trust import has_bank_at, mark_of, note_server_bank
-
-if TYPE_CHECKING:
-    from archivist.records import Lesson
 
 # The words of the two documents: snake_case, and camelCase.
 _SHAPE = click.Choice(["cross-run", "reflective"])
@@ -137,7 +135,7 @@ def create_bank(
     above = None if existed or is_global else session.find_above(place.absolute().parent)[0]
     try:
         settings = session.load_settings(place).config
-        with Bank.open(place, create=True, actor=session.actor(), config=settings) as bank:
+        with Bank.open(path, create=True, actor=session.actor(), config=settings) as bank:
             server = bank.store.server
     except UntrustedBankError:
         if not _finish_init(path, session.actor()):
@@ -175,43 +173,36 @@ def status(bank: Bank, is_all: bool) -> Answer:
 
     held = bank.doctor.status()
     named = {name: _STATUS_WORDS.get(name, name.replace("_", " ")) for name in held}
-    rows = [(named[name], count) for name, count in held.items() if count or is_all]
-    apart = apart_notes(bank, "") if held["active_lessons"] else []
-    if apart:
+    if held["active_lessons"] and apart_notes(bank, ""):
         # `lessons list` names those of this repository and of none.
         own = len(bank.lessons.page(Query(statuses=(Status.ACTIVE,))))
-        active = f"active lessons of all repositories ({own} of this one)"
-        rows = [(active if name == "active lessons" else name, count) for name, count in rows]
+        named["active_lessons"] = f"active lessons of all repositories ({own} of this one)"
+    rows: list[tuple[str, object]] = [(named[name], held[name]) for name in held if held[name] or is_all]
     notes = approval_notes(held["quarantined_lessons"])
     if last := bank.erasure.last_pruned():
         notes.append(f"pruned {str(last['time'])[:10]}: {last['runs']} runs, {last['artifacts']} artifacts")
     if bank.config.server.url:
         notes.append(f"team's server: {check_server(bank).text}")
-    changed = SetupRecord.load(paths.state_folder(bank.path.absolute())).find_changed()
-    warnings = [f"archivist: {line}" for line in changed]
     view: dict[str, object] = dict(held)
-    spent: list[tuple[str, object]] = []
+    nothing = [] if rows else ["the bank is empty: archivist setup learns from this repository's sessions"]
     if bank.config.model.name:
         from archivist.edges.cli.model import describe_spending
         from archivist.edges.views import model_view
 
         view["model"] = model = model_view(bank)
-        spent.append((f"model {model['name']} today", describe_spending(model["today"])))
-        if unread := bank.model.waiting_runs():
-            notes.append(
-                f"{pluralize(len(unread), 'run')} to be read by the model: archivist reflect asks again"
-            )
-    if not rows:
-        notes.append("the bank is empty: archivist setup learns from this repository's sessions")
-    tables: list[Table] = [(("What", "Count"), [*rows, *spent])] if rows or spent else []
-    return Answer(view, notes=notes, warnings=warnings, tables=tables)
+        rows.append((f"model {model['name']} today", describe_spending(model["today"])))
+        if waiting := len(bank.model.waiting_runs()):
+            notes.append(f"{pluralize(waiting, 'run')} to be read by the model: archivist reflect asks again")
+    changed = SetupRecord.load(paths.state_folder(bank.path.absolute())).find_changed()
+    warnings = [f"archivist: {line}" for line in changed]
+    tables: list[Table] = [(("What", "Count"), rows)] if rows else []
+    return Answer(view, notes=notes + nothing, warnings=warnings, tables=tables)
 
 
 @options.command()
 @click.argument("name", metavar="ID", required=False)
-@click.option(
-    "--entry", metavar="SEQ", type=click.IntRange(1), help="This change, as lessons history numbers it."
-)
+@click.option("--entry", metavar="SEQ", type=click.IntRange(1),
+              help="This change, as lessons history numbers it.")  # fmt: skip
 @options.is_global
 def undo(session: Session, name: str | None, entry: int | None, is_global: bool) -> Answer:
     """Undo the last change of the record ID (m-001, or the id of any record). Repeat to go further back.
@@ -223,42 +214,29 @@ def undo(session: Session, name: str | None, entry: int | None, is_global: bool)
     if name is None:
         raise click.UsageError("name the record whose last change is undone\nhint: archivist undo m-001")
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
+        known = None
         with bank.transaction():
-            known = _find_lesson(bank, bare)
+            with suppress(NotFoundError):
+                known = bank.lessons.get(bare)
             restored = bank.ledger.undo(bare, entry=entry)
         last = bank.ledger.history(restored.id)[-1] if restored else None
     view = {"id": name, "exists": restored is not None, "verb": last.entry.verb if last else "undo"}
     if restored is None:
         return Answer(view, f"{name}: undone, it no longer exists")
-    said = _describe_undone(known, restored) if known is not None else ""
-    return Answer(view, f"{name}: undone{said}")
-
-
-def _find_lesson(bank: Bank, name: str) -> Lesson | None:
-    from archivist.errors import NotFoundError
-
-    try:
-        return bank.lessons.get(name)
-    except NotFoundError:
-        return None
-
-
-def _describe_undone(before: Lesson, after: Lesson) -> str:
-    """Return what undoing changed in a lesson: its words first, else its other fields."""
-    changed = []
-    for field in _UNDONE_FIELDS:
-        old, new = (getattr(lesson, field) for lesson in (before, after))
+    lines = [f"{name}: undone"]
+    for field in _UNDONE_FIELDS if known else ():
+        old, new = (getattr(lesson, field) for lesson in (known, restored))
         if old != new:
             told = (", ".join(value) if isinstance(value, tuple) else value for value in (old, new))
-            changed.append(f"  {field}: {' → '.join(f'“{value}”' if value else 'none' for value in told)}")
-    return "\n".join(["", *changed])
+            lines.append(f"  {field}: {' → '.join(f'“{value}”' if value else 'none' for value in told)}")
+    return Answer(view, "\n".join(lines))
 
 
 @options.bank_command(has_global=True)
 def verify(bank: Bank) -> Answer:
     """Check the file, the hash chain of the ledger, and each record against it; exit 1 on any damage."""
     found = bank.ledger.verify()
-    view = {name: getattr(found, name) for name in ("entries", "erased", "is_whole", "problems", "remedy")}
+    view = pick(found, "entries erased is_whole problems remedy")
     intact = f"The ledger is intact: {pluralize(found.entries, 'change')}, {found.erased} erased."
     hints = [f"hint: {found.remedy}"] if found.remedy else []
     return Answer(view, "\n".join(found.problems) or intact, hints, code=0 if found.is_whole else 1)
@@ -277,10 +255,8 @@ def ledger(bank: Bank, /, limit: int, **wanted: Any) -> Answer:
     words = {} if bank.actor.kind is ActorKind.AGENT else bank.ledger.record_words(entries)
     time = ("Time", lambda entry: f"{entry.time:%Y-%m-%dT%H:%M:%SZ}")
     what = ("What", lambda entry: shorten_line(words.get(entry.record, ""), 60))
-    empty = "no such change"
-    return list_records(
-        "changes", entries, ledger_view, "seq", time, "actor", "verb", "kind", "record", what, empty=empty
-    )
+    columns = "seq", time, "actor", "verb", "kind", "record", what
+    return list_records("changes", entries, ledger_view, *columns, empty="no such change")
 
 
 @options.command()
@@ -291,19 +267,6 @@ def doctor(session: Session, reindex: bool) -> Answer:
         with session.bank() as bank:
             bank.doctor.reindex()
             embed(bank)
-    found, error = _run_checks(session)
-    views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in found]
-    states = {True: "ok  ", False: "warn"}
-    lines = [
-        wrap_text(f"{states[each.is_well]}  {each.name:<{_NAME_WIDTH}}  {on_one_line(each.text)}")
-        for each in found
-    ]
-    is_well = all(check.is_well for check in found)
-    return Answer({"checks": views}, "\n".join(lines), code=0 if is_well else 1, error=error)
-
-
-def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
-    """Return every check; if the bank does not open, the error and the checks that need no bank."""
     from archivist.edges.install.chain import check_chain, is_name_gone
 
     place, here, problem = session.find_bank_path(), Path.cwd(), None
@@ -322,20 +285,26 @@ def _run_checks(session: Session) -> tuple[list[Check], ArchivistError | None]:
 
     try:
         with session.bank(folder=here) as bank:
-            checks, versions, sessions = (
-                bank.doctor.health(is_past),
-                logged_versions(bank),
-                count_sessions(bank),
-            )
+            checks = bank.doctor.health(is_past)
+            versions, sessions = logged_versions(bank), count_sessions(bank)
     except ArchivistError as error:
         # To a search upwards, a folder that cannot be read looks like no bank.
-        held = paths.unreadable_above(here) if isinstance(error, NoBankError) else None
-        hint = "check the permissions of the folder"
-        problem = error if held is None else BankError(f"{str(held)!r} cannot be read", hint=hint)
-        problem = name_damage(error) if isinstance(error, BankDamagedError) else problem
+        problem = name_damage(error) if isinstance(error, BankDamagedError) else error
+        if isinstance(error, NoBankError) and (held := paths.unreadable_above(here)) is not None:
+            hint = "check the permissions of the folder"
+            problem = BankError(f"{str(held)!r} cannot be read", hint=hint)
         checks = [failed_check("bank", problem), check_hook_failures(file, system_clock(), is_past)]
     log_folder = paths.state_folder(file) if file else paths.home_folder()
-    return [*checks, *check_chain(root.absolute(), home, log_folder, versions, sessions)], problem
+    checks += check_chain(root.absolute(), home, log_folder, versions, sessions)
+    views = [{"name": check.name, "ok": check.is_well, "text": check.text} for check in checks]
+    lines = [
+        wrap_text(
+            f"{'ok  ' if each.is_well else 'warn'}  {each.name:<{_NAME_WIDTH}}  {on_one_line(each.text)}"
+        )
+        for each in checks
+    ]
+    is_well = all(check.is_well for check in checks)
+    return Answer({"checks": views}, "\n".join(lines), code=0 if is_well else 1, error=problem)
 
 
 @options.bank_command(has_global=True)
@@ -366,29 +335,24 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
     files: list[Path] = []
     pages: list[str] = []
     for path in paths:
+        page = f"bank.md and its versions: archivist archive import-bank {path}"
         if path.suffix == ".md":
-            hint = f"bank.md and its versions: archivist archive import-bank {path}"
-            raise InputError(f"{str(path)!r} is Markdown, and import takes JSON lines", hint=hint)
+            raise InputError(f"{str(path)!r} is Markdown, and import takes JSON lines", hint=page)
         inside = list_files(path, "*.jsonl") if path.is_dir() else [path]
-        if path.is_dir() and any(path.glob("bank*.md")):
-            pages.append(f"bank.md and its versions: archivist archive import-bank {path}")
+        pages += [page] if path.is_dir() and any(path.glob("bank*.md")) else []
         if not inside:
-            hint = (
-                "; ".join(pages)
-                or "archivist export writes such a folder; archivist capture takes agents' logs"
-            )
-            raise InputError(f"{str(path)!r} has no *.jsonl files", hint=hint)
+            usual = "archivist export writes such a folder; archivist capture takes agents' logs"
+            raise InputError(f"{str(path)!r} has no *.jsonl files", hint="; ".join(pages) or usual)
         files += [file for file in inside if not path.is_dir() or file.stat().st_size]
     done = bank.exchange.import_files(files, is_strict=strict, is_approved=approve)
     embed(bank)
-    counts = {"created": done.created, "changed": done.changed, "unchanged": done.unchanged}
     known = ("lessons", "episodes", "briefs", "verdicts")
     lines = []
     for kind in dict.fromkeys((*known, *done.created, *done.changed, *done.unchanged)):
-        new, merged, same = (count.get(kind, 0) for count in counts.values())
+        new, merged, same = (count.get(kind, 0) for count in (done.created, done.changed, done.unchanged))
         if new or merged or same:
             lines.append(f"{kind}: {new} new, {merged} merged, {same} the same")
-    skipped = [str(problem) for problem in done.problems]
+    skipped = list(map(str, done.problems))
     notes = [f"{old} is {name} here: the number was taken" for old, name in done.renumbered.items()]
     if done.waiting:
         first, more = done.waiting[:_NAMED_LESSONS], len(done.waiting) - _NAMED_LESSONS
@@ -399,8 +363,8 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, approve: bool) ->
     if done.left:
         left = ", ".join(f"{number} {kind}" for kind, number in done.left.items())
         notes.append(f"left out: {left}; archivist import --approve takes them, if you trust the files")
-    told = {"renumbered": done.renumbered, "skipped": skipped, "waiting": done.waiting, "left": done.left}
-    return Answer({**counts, **told}, "\n".join(lines), notes, skipped=skipped)
+    view = pick(done, "created changed unchanged renumbered waiting left") | {"skipped": skipped}
+    return Answer(view, "\n".join(lines), notes, skipped=skipped)
 
 
 @options.bank_command()
@@ -412,7 +376,7 @@ def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
     What a clone wrote is told to no run before you accept that clone, once, with --trust.
     """
     done = bank.exchange.share(folder, trust=trust)
-    skipped = [str(problem) for problem in done.problems]
+    skipped = list(map(str, done.problems))
     lessons, audits = pluralize(done.changed["lessons"], "lesson"), done.changed["audit"]
     notes = []
     for lesson, twin in done.united:
@@ -428,30 +392,20 @@ def share(bank: Bank, folder: Path, trust: tuple[str, ...]) -> Answer:
             f"conflict: {kept.short_id} stays “{kept.summary}”; the other version {said}:"
             f" archivist lessons history {kept.short_id}"
         )
-    waiting = done.waiting.items()
-    notes += [_describe_waiting(origin, count, folder, own=done.origin) for origin, count in waiting]
-    pairs = {"united": done.united, "conflicts": done.conflicts}
-    named = {
-        name: [{"lesson": kept.short_id, "other": other.summary} for kept, other in found]
-        for name, found in pairs.items()
-    }
-    counts = {"changed": done.changed, "written": done.written, "skipped": skipped, "waiting": done.waiting}
-    return Answer(
-        {**counts, **named},
-        f"imported {lessons} and {pluralize(audits, 'audit record')};"
-        f" wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}",
-        notes,
-        skipped=skipped,
-    )
-
-
-def _describe_waiting(origin: str, count: int, folder: Path, *, own: str) -> str:
-    file, lessons = f"{folder}/lessons/{origin}.jsonl", pluralize(count, "lesson")
-    if origin == own:
-        what = f"somebody else changed {lessons} in this bank's own file, and none of it is told"
-        return f"{what}: git log {file} says who wrote it, archivist lessons list --waiting what is new"
-    trusts = f"archivist share {folder} --trust {origin} believes that clone from now on"
-    return f"waiting from {origin}: {lessons}; git log {file} says who wrote it, {trusts}"
+    for origin, count in done.waiting.items():
+        held, log = pluralize(count, "lesson"), f"git log {folder}/lessons/{origin}.jsonl says who wrote it"
+        if origin == done.origin:
+            what = f"somebody else changed {held} in this bank's own file, and none of it is told"
+            notes.append(f"{what}: {log}, archivist lessons list --waiting what is new")
+        else:
+            trusts = f"archivist share {folder} --trust {origin} believes that clone from now on"
+            notes.append(f"waiting from {origin}: {held}; {log}, {trusts}")
+    view = pick(done, "changed written waiting") | {"skipped": skipped}
+    for name, pairs in (("united", done.united), ("conflicts", done.conflicts)):
+        view[name] = [{"lesson": kept.short_id, "other": other.summary} for kept, other in pairs]
+    wrote = f"wrote {pluralize(done.written['lessons'], 'lesson')} to {folder}"
+    text = f"imported {lessons} and {pluralize(audits, 'audit record')}; {wrote}"
+    return Answer(view, text, notes, skipped=skipped)
 
 
 @click.command()
@@ -513,8 +467,8 @@ def prune(session: Session, days: int | None, dry_run: bool, yes: bool, is_globa
         raise click.UsageError("--dry-run and --yes exclude each other")
     with session.bank(is_global=is_global) as bank:
         done = bank.erasure.prune(days=days, is_dry_run=not yes)
-    names = ("days", "runs", "trimmed", "events", "artifacts", "is_dry_run", "is_given_back")
-    view = {**{name: getattr(done, name) for name in names}, "freed_bytes": done.freed, "kept": done.kept}
+    view = pick(done, "days runs trimmed events artifacts is_dry_run is_given_back kept")
+    view["freed_bytes"] = done.freed
     verb = "would delete" if done.is_dry_run else "deleted"
     trimmed = f"; trimmed {pluralize(done.trimmed, 'run')} to the cited events" if done.trimmed else ""
     text = (

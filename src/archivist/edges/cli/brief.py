@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 _FORMS = click.Choice(["markdown", "known-issues", "yaml", "json"])
 _READERS = click.Choice(["orchestrator", "subagent", "reviewer", "healer"])
 _LEAST_ONE = click.IntRange(min=1)
-format_option = click.option(
-    "--format", "form", type=_FORMS, help="By default markdown about a project, else known-issues."
-)
-fence_option = click.option(
-    "--fence/--no-fence", default=None, help="Marks against mining it again; the default about a project."
-)
+format_option = click.option("--format", "form", type=_FORMS,
+                             help="By default markdown about a project, else known-issues.")  # fmt: skip
+fence_option = click.option("--fence/--no-fence", default=None,
+                            help="Marks against mining it again; the default about a project.")  # fmt: skip
 _NO_BANK = "there is no bank here: archivist setup makes one"
 _NO_SUCH_BANK = "there is no bank at {!r}: archivist trust --list names yours"
 # The forms that list lessons; a healer is shown remedies instead.
@@ -37,9 +35,8 @@ _LESSON_FORMS = ("known-issues", "yaml")
 @click.option("--repo", metavar="NAME", default="", help="The repository; that of the folder when missing.")
 @click.option("--provider", metavar="P", default="", help="Only lessons for this provider or for none.")
 @click.option("--tool", metavar="T", default="", help="Only lessons for this tool or for none.")
-@click.option(
-    "--tag", "tags", metavar="TAG", multiple=True, help="Only lessons with this tag or none; repeatable."
-)
+@click.option("--tag", "tags", metavar="TAG", multiple=True,
+              help="Only lessons with this tag or none; repeatable.")  # fmt: skip
 @click.option("--domain", metavar="D", default="", help="Lessons of this domain and general ones.")
 @click.option("--role", metavar="R", default="", help="Only lessons for this role or for none.")
 @click.option("--run", metavar="ID", default="", help="Record the brief for this run.")
@@ -63,7 +60,6 @@ def brief(
     /,
     words: tuple[str, ...],
     error: str | None,
-    explain: bool,
     form: str | None,
     as_json: bool,
     **fields: Any,
@@ -73,7 +69,7 @@ def brief(
     Asked about nothing it is what the next session in this folder is told.
     """
     _check_usage(words, error, form, fields)
-    command = fields.pop("command")
+    command, explain = fields.pop("command"), fields.pop("explain")
     error_text = ""
     if error is not None:
         from archivist.files.open import read_bounded
@@ -96,7 +92,7 @@ def brief(
             found = lead.briefs.heal(error_text, command=command, fence=bool(fields["fence"]), **asked)
             print_brief(lead, found, as_json)
             if not found.text:
-                note("no remedy known for this error")
+                note(found.why_no_lesson)
             return
         from archivist.brief.select import BriefRequest
 
@@ -106,7 +102,7 @@ def brief(
             request, global_bank = request._replace(run=""), None
         rendered = tell_run(lead, request, global_bank)
         print_brief(lead, rendered, as_json)
-        say_what_is_missing(lead, rendered, request)
+        say_what_is_missing(rendered)
         if explain:
             for line in lead.briefs.explain_selection(rendered, request):
                 note(line)
@@ -175,23 +171,17 @@ def _check_usage(
     given = {"--budget": fields["budget_tokens"], "--max": fields["max_lessons"]}
     for name, value in {**given, f"--format {form}": form in _LESSON_FORMS}.items():
         if error is not None and value:
-            raise click.UsageError(
-                f"{name} is not for a healer, who gets at most three remedies, in markdown or json"
-            )
+            why = "is not for a healer, who gets at most three remedies, in markdown or json"
+            raise click.UsageError(f"{name} {why}")
 
 
-def say_what_is_missing(bank: Bank | None, rendered: Any = None, *request: Any) -> None:
+def say_what_is_missing(rendered: RenderedBrief) -> None:
     """Count what was withheld, and say on stderr why nothing, or no lesson, was printed."""
-    for count in (rendered.count_stale(), rendered.count_crowded()) if rendered is not None else ():
-        if count:
-            note(count)
-    if rendered is not None and rendered.chosen:
-        return
-    if bank is not None:
-        missing = "no lessons to tell" if rendered is not None and rendered.text else "nothing to tell"
-        note(f"{missing}: {bank.briefs.explain_empty(rendered, *request)}")
-    else:
-        note(f"nothing to tell: {_NO_BANK}")
+    for count in filter(None, (rendered.count_stale(), rendered.count_crowded())):
+        note(count)
+    if not rendered.chosen:
+        missing = "no lessons to tell" if rendered.text else "nothing to tell"
+        note(f"{missing}: {rendered.why_no_lesson}")
 
 
 def parse_form(form: str | None) -> str | None:

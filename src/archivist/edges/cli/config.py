@@ -87,6 +87,7 @@ MEANINGS = {
     "core.role_state_tokens": "maximum tokens of one role's state",
     "core.lessons_tokens": "maximum tokens of the lessons in core memory",
     "core.recently_shipped": "number of recently shipped items in the status",
+    "core.roles": "roles of sessions, by client or folder: claude-code=engineering,~/infra=ops",
     "stream.hot_cycles": "number of cycles in the stream before entries move to the archive",
     "stream.reflect_at_importance": "sum of importance above which a reflection is due",
     "stream.reflect_at_cycles": "number of cycles after which a reflection is due in any case",
@@ -133,10 +134,8 @@ MEANINGS = {
 
 
 class _DefaultShowGroup(CommandGroup):
-    """A group that runs `show` when the first word is not a command."""
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert `show` where no command is named."""
+        """Insert `show` where the first word is no command."""
         is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
         return super().parse_args(ctx, args if is_named else ["show", *args])
 
@@ -161,23 +160,20 @@ def show(session: Session, key: str, words: tuple[str, ...], is_all: bool) -> An
         raise click.UsageError(f"config shows one setting\nhint: to change it: {hint}")
     effective = session.load_settings(session.find_bank_path())
     values, defaults = sources.flatten_config(effective.config), sources.flatten_config(Config())
-    chosen = [name for name in values if is_all or name in effective.origins]
-    views = [
-        {
-            "key": name,
-            "value": values[name],
-            "default": defaults[name],
-            "layer": effective.origin(name).layer,
-            "from": effective.origin(name).name,
-            "meaning": MEANINGS.get(name, ""),
-        }
-        for name in ([sources.check_key(key, where="config")] if key else chosen)
-    ]
+
+    def describe(name: str) -> dict[str, Any]:
+        origin, meaning = effective.origin(name), MEANINGS.get(name, "")
+        of_value = {"key": name, "value": values[name], "default": defaults[name]}
+        return {**of_value, "layer": origin.layer, "from": origin.name, "meaning": meaning}
+
     if key:
-        value = values[key]
+        about = describe(sources.check_key(key, where="config"))
+        value = about["value"]
         # With its newline, since a value may be empty.
         text = f"{value if isinstance(value, str) else sources.to_toml(value)}\n"
-        return Answer(views[0], text, (f"from {_origin_text(effective, key)}: {views[0]['meaning']}",))
+        return Answer(about, text, (f"from {_origin_text(effective, key)}: {about['meaning']}",))
+    chosen = [name for name in values if is_all or name in effective.origins]
+    views = list(map(describe, chosen))
     view = {"settings": views}
     if is_all:
         return Answer(view, "\n".join(_toml_lines(effective, views)))
@@ -200,11 +196,10 @@ def set_(session: Session, key: str, value: str, is_global: bool) -> Answer:
     if not is_global:
         path = sources.file_for(key, meant, path.parent)
     is_changed = sources.change_file(path, key, meant)
-    answer = Answer(
-        {"key": key, "value": meant, "file": str(path), "changed": is_changed},
-        f"{'Wrote' if is_changed else 'Already there:'} {key} = {sources.to_toml(meant)} in {path}",
-        notes=_own_file_notes(session, key, str(meant)) if is_changed and not is_global else (),
-    )
+    view = {"key": key, "value": meant, "file": str(path), "changed": is_changed}
+    text = f"{'Wrote' if is_changed else 'Already there:'} {key} = {sources.to_toml(meant)} in {path}"
+    notes = _own_file_notes(session, key, str(meant)) if is_changed and not is_global else ()
+    answer = Answer(view, text, notes)
     try:
         origin = session.load_settings(session.find_bank_path()).origin(key)
     except ArchivistError as error:
@@ -241,10 +236,8 @@ def unset(session: Session, key: str, is_global: bool) -> Answer:
             path, is_changed = own, True
     if not is_changed:
         sources.check_key(key, where="config unset")
-    return Answer(
-        {"key": key, "file": str(path), "changed": is_changed},
-        f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}",
-    )
+    text = f"Removed {key} from {path}" if is_changed else f"{key} is not set in {path}"
+    return Answer({"key": key, "file": str(path), "changed": is_changed}, text)
 
 
 def _config_file(session: Session, is_global: bool) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from archivist.edges.cli.group import CommandGroup
 from archivist.edges.cli.output import Answer, list_records
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import field_lines, pluralize
-from archivist.edges.views import block_view, core_view, proposal_view, time_text
+from archivist.edges.views import block_view, core_view, pick, proposal_view, time_text
 from archivist.errors import ArchivistError, InputError
 from archivist.files.parse import parse_json
 from archivist.records import Block, Proposal, Working
@@ -29,19 +30,16 @@ _list_item = options.combine(click.argument("section", metavar="LIST"), click.ar
 _name = click.argument("name", metavar="ID")
 _comment = click.option("--comment", metavar="TEXT", default="", help="A comment for the history.")
 _decision = options.combine(_name, _comment)
-_block_text = options.combine(
-    click.argument("section", type=click.Choice(["playbook", "rules"])),
-    click.argument("content", metavar="TEXT"),
-)
+_guarded = click.argument("section", type=click.Choice(["playbook", "rules"]))
+_block_text = options.combine(_guarded, click.argument("content", metavar="TEXT"))
 _block_role = click.option("--role", metavar="R", default="", help="Only for this role; by default for all.")
 
 
-@click.group(cls=CommandGroup)
-def core() -> None:
-    """Show and change the blocks that are always in context.
-
-    They are playbook, rules, status, threads, role state and lessons.
-    """
+core = CommandGroup(
+    "core",
+    help="Show and change the blocks that are always in context.\n\n"
+    "They are playbook, rules, status, threads, role state and lessons.",
+)
 
 
 @options.bank_command(core)
@@ -113,7 +111,7 @@ def adopt(bank: Bank, section: str, content: str, reason: str, role: str) -> Ans
 
 
 @options.bank_command(core)
-@click.argument("section", type=click.Choice(["playbook", "rules"]))
+@_guarded
 @click.argument("path", metavar="FILE", type=click.Path())
 @_block_role
 @options.approve
@@ -127,7 +125,7 @@ def follow(bank: Bank, section: str, path: str, role: str, is_approved: bool) ->
 
 
 @options.bank_command(core)
-@click.argument("section", type=click.Choice(["playbook", "rules"]))
+@_guarded
 @_block_role
 def unfollow(bank: Bank, section: str, role: str) -> Answer:
     """Stop following a file; the text that was accepted stays."""
@@ -148,9 +146,8 @@ def files(bank: Bank) -> Answer:
 
 
 @options.bank_command(core)
-@click.option(
-    "--questions", type=click.IntRange(1, 1_000), metavar="N", default=60, help="How many; 60 by default."
-)
+@click.option("--questions", type=click.IntRange(1, 1_000), metavar="N", default=60,
+              help="How many; 60 by default.")  # fmt: skip
 def measure(bank: Bank, questions: int) -> Answer:
     """Measure memory on your own history: tokens in context, questions answered, results to the point.
 
@@ -196,7 +193,7 @@ def list_(bank: Bank, status: str | None, with_decided: bool) -> Answer:
     """List the open proposals."""
     chosen = ProposalStatus(status) if status else None if with_decided else ProposalStatus.OPEN
     until = ("Until", lambda proposal: f"{proposal.expires:%Y-%m-%d}")
-    names = ("ID", "short_id"), ("Status", _status_text), ("Block", _block_name)
+    names = ("ID", "short_id"), ("Status", _status_text), ("Block", block_name)
     found = bank.proposals.list(chosen)
     return list_records("proposals", found, proposal_view, *names, "proposer", until, "reason")
 
@@ -210,17 +207,16 @@ def show_proposal(bank: Bank, name: str) -> Answer:
     changed = bank.proposals.diff(name)
     is_open = proposal.status is ProposalStatus.OPEN
     by = f" by {proposal.decided_by}" if proposal.decided_by else ""
-    fields = {
-        "status": _status_text(proposal),
-        "block": _block_name(proposal),
-        "proposer": proposal.proposer,
-        "created": proposal.created,
-        "until": proposal.expires if is_open else "",
-        "decided": f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else "",
-        "comment": proposal.comment,
-    }
-    shown = field_lines((*fields.items(), *(("evidence", text) for text in evidence)))
-    lines = (f"{proposal.short_id}  {proposal.reason}", "", *shown, "", changed)
+    fields = [
+        ("status", _status_text(proposal)),
+        ("block", block_name(proposal)),
+        *pick(proposal, "proposer created").items(),
+        ("until", proposal.expires if is_open else ""),
+        ("decided", f"{time_text(proposal.decided)}{by}" if proposal.decided and not is_open else ""),
+        ("comment", proposal.comment),
+        *(("evidence", text) for text in evidence),
+    ]
+    lines = (f"{proposal.short_id}  {proposal.reason}", "", *field_lines(fields), "", changed)
     return Answer({**proposal_view(proposal), "cited": evidence, "diff": changed}, "\n".join(lines))
 
 
@@ -232,9 +228,8 @@ def show_proposal(bank: Bank, name: str) -> Answer:
 def add(bank: Bank, /, section: str, content: str, **fields: Any) -> Answer:
     """Propose TEXT as the whole playbook or all rules; - reads it from stdin."""
     proposal = bank.proposals.propose(section, options.read_text_argument(content), **fields)
-    changed = bank.proposals.diff(proposal.id)
+    changed, issue = bank.proposals.diff(proposal.id), proposal.extra.get("issue")
     view = {**proposal_view(proposal), "diff": changed}
-    issue = proposal.extra.get("issue")
     notes = (f"issue: {issue}",) if issue else ()
     return Answer(view, f"{proposal.short_id}  {proposal.reason}\n{changed}", notes)
 
@@ -247,17 +242,16 @@ def accept(bank: Bank, name: str, comment: str) -> Answer:
     Warns if a lesson that it cites was changed or does not help. With proposals.issue_command in your own
     settings an issue is opened for it, if it has none yet.
     """
-    doubts = tuple(f"warning: {doubt}" for doubt in bank.proposals.doubts(name))
+    warnings = [f"warning: {doubt}" for doubt in bank.proposals.doubts(name)]
+    warnings += [f"hint: archivist proposals roll-back {name}"] if warnings else []
     answer = _proposal_answer(bank.proposals.accept(name, comment=comment))
-    if doubts:
-        answer = answer._replace(warnings=(*doubts, f"hint: archivist proposals roll-back {name}"))
-    if not bank.config.proposals.issue_command:
-        return answer
-    try:
-        return answer._replace(notes=(f"issue: {bank.proposals.open_issue(name)}",))
-    except ArchivistError as error:
-        # The proposal is accepted; the issue can be opened again.
-        return answer._replace(warnings=(*answer.warnings, f"archivist: {error.message}"))
+    if bank.config.proposals.issue_command:
+        try:
+            answer = answer._replace(notes=(f"issue: {bank.proposals.open_issue(name)}",))
+        except ArchivistError as error:
+            # The proposal is accepted; the issue can be opened again.
+            warnings.append(f"archivist: {error.message}")
+    return answer._replace(warnings=warnings)
 
 
 @options.bank_command(proposals, cls=options.DashTextCommand)
@@ -299,12 +293,8 @@ def rules(bank: Bank) -> Answer:
 
 
 def _proposal_answer(proposal: Proposal) -> Answer:
-    text = f"{proposal.short_id}  {_block_name(proposal)}: {_status_text(proposal)}"
+    text = f"{proposal.short_id}  {block_name(proposal)}: {_status_text(proposal)}"
     return Answer(proposal_view(proposal), text)
-
-
-def _block_name(proposal: Proposal) -> str:
-    return block_name(proposal)
 
 
 def _status_text(proposal: Proposal) -> str:
@@ -320,8 +310,7 @@ working = CommandGroup(
 def show_working(bank: Bank) -> Answer:
     """Print plan, constraints, context and notes."""
     kept = bank.working.get()
-    answer = _working_answer(kept)
-    return answer if kept else answer._replace(notes=("working memory is empty",))
+    return _working_answer(kept)._replace(notes=() if kept else ("working memory is empty",))
 
 
 @options.bank_command(working, cls=options.DashTextCommand)
@@ -361,10 +350,9 @@ def context(session: Session, key: str, value: str | None, drop: bool) -> Answer
     parsed: object = None
     # Text that is no JSON is taken as it is, so that plain words need no quotes.
     if value is not None:
-        try:
+        parsed = value.removeprefix("\n")
+        with suppress(InputError):
             parsed = parse_json(value, "VALUE")
-        except InputError:
-            parsed = value.removeprefix("\n")
     with session.bank() as bank:
         return _working_answer(bank.working.update(context={key: parsed}))
 
@@ -373,8 +361,7 @@ def context(session: Session, key: str, value: str | None, drop: bool) -> Answer
 def clear(bank: Bank) -> Answer:
     """Delete the agent's working memory."""
     was_there = bank.working.clear()
-    note = "cleared" if was_there else "working memory was empty"
-    return Answer({"cleared": was_there}, notes=(note,))
+    return Answer({"cleared": was_there}, notes=("cleared" if was_there else "working memory was empty",))
 
 
 def _working_answer(kept: Working | None) -> Answer:

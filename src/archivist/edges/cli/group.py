@@ -37,83 +37,78 @@ _BARE_GROUP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 # Servers handle signals themselves.
 _SERVERS = ("serve", "open", "mcp", "worker")
 
-# name → module and attribute, and its line of help: `--help` imports none of them.
-COMMANDS = {
-    "setup": ("setup:setup", "Learn from this repository's sessions and connect its clients."),
-    "init": ("banks:init", "Make a bank for this project."),
-    "trust": ("trust:trust", "Look at a bank that you did not make here, and accept it."),
-    "status": ("banks:status", "Count the records in the bank."),
-    "run": ("runs:run", "Start and finish a run: the two calls that an orchestrator makes."),
-    "brief": ("brief:brief", "Print what a new run should know."),
-    "recall": ("recall:recall", "Search the bank."),
-    "lessons": ("lessons:lessons", "List, show, add, edit and forget lessons."),
-    "core": ("core:core", "Show and change the blocks that are always in context."),
-    "proposals": ("core:proposals", "Propose changes of playbook and rules, and decide on them."),
-    "working": ("core:working", "Read and write the acting agent's working memory."),
-    "stream": ("tiers:stream", "Log what agents do, cycle by cycle, and search it."),
-    "archive": ("tiers:archive", "Store and search long texts, and watch folders."),
-    "workspace": ("workspace:workspace", "Read, check and write the markdown memory of a workspace."),
-    "tools": ("serve:tools", "Print the tool schemas for a provider; call a tool."),
-    "open": ("serve:open_", "Open the bank's pages in a browser."),
-    "serve": ("serve:serve", "Serve the bank over HTTP."),
-    "sync": ("team:sync", "Send this machine's sessions to a team's server."),
-    "token": ("serve:token", "Create, list and revoke access tokens."),
-    "mcp": ("serve:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
-    "install": ("install:install", "Install hooks and MCP server into a client."),
-    "uninstall": ("install:uninstall", "Remove hooks and MCP server from a client."),
+# Heading → name → module and attribute, and its line of help: `--help` imports none of them.
+GROUPS = {
+    "Everyday": {
+        "setup": ("setup:setup", "Learn from this repository's sessions and connect its clients."),
+        "open": ("serve:open_", "Open the bank's pages in a browser."),
+        "brief": ("brief:brief", "Print what a new run should know."),
+        "recall": ("recall:recall", "Search the bank."),
+        "lessons": ("lessons:lessons", "List, show, add, edit and forget lessons."),
+        "capture": ("runs:capture", "Import agent logs."),
+        "reflect": ("runs:reflect", "Learn from captured runs."),
+        "doctor": ("banks:doctor", "Check the bank; rebuild its index."),
+        "install": ("install:install", "Install hooks and MCP server into a client."),
+        "uninstall": ("install:uninstall", "Remove hooks and MCP server from a client."),
+    },
+    "For orchestrators": {
+        "run": ("runs:run", "Start and finish a run: the two calls that an orchestrator makes."),
+        "tasks": ("tasks:tasks", "Plan tasks, work on them with worker commands, see what each agent does."),
+        "audit": ("lessons:audit", "Report whether briefed lessons helped."),
+        "episodes": ("layers:episodes", "List and show runs and attempts; log attempts."),
+        "extract": ("runs:extract", "Learn from a run's review findings."),
+        "inject": ("brief:inject", "Print the known issues of a domain."),
+        "audit-check": ("lessons:check", "Judge the lessons that a run was given."),
+        "decay": ("runs:decay", "Age the bank by a finished run."),
+        "tools": ("serve:tools", "Print the tool schemas for a provider; call a tool."),
+        "serve": ("serve:serve", "Serve the bank over HTTP."),
+        "worker": ("team:worker", "Learn from captured runs as they come, beside other workers."),
+        "sync": ("team:sync", "Send this machine's sessions to a team's server."),
+        "mcp": ("serve:mcp", "Serve the memory to MCP clients, over stdio or HTTP."),
+        "token": ("serve:token", "Create, list and revoke access tokens."),
+    },
+    "Agents' shared memory": {
+        "core": ("core:core", "Show and change the blocks that are always in context."),
+        "proposals": ("core:proposals", "Propose changes of playbook and rules, and decide on them."),
+        "working": ("core:working", "Read and write the acting agent's working memory."),
+        "stream": ("tiers:stream", "Log what agents do, cycle by cycle, and search it."),
+        "archive": ("tiers:archive", "Store and search long texts, and watch folders."),
+        "knowledge": ("layers:knowledge", "Store and find facts; decide conflicts."),
+        "artifacts": ("layers:artifacts", "Register files that runs produced, and verify them."),
+    },
+    "Workspace": {
+        "workspace": ("workspace:workspace", "Read, check and write the markdown memory of a workspace.")
+    },
+    "Upkeep": {
+        "init": ("banks:init", "Make a bank for this project."),
+        "trust": ("trust:trust", "Look at a bank that you did not make here, and accept it."),
+        "status": ("banks:status", "Count the records in the bank."),
+        "config": ("config:config", "Show settings and where each comes from; set and unset them."),
+        "model": ("model:model", "Allow and try a language model for reflection, and show what it spends."),
+        "undo": ("banks:undo", "Undo the last change of a record."),
+        "erase": ("banks:erase", "Erase records or a text everywhere, with a receipt."),
+        "prune": ("banks:prune", "Delete old runs that no lesson cites."),
+        "export": ("banks:export", "Write the bank as JSON lines."),
+        "import": ("banks:import_", "Import JSON lines."),
+        "share": ("banks:share", "Synchronise the bank with a folder in git."),
+        "ledger": ("banks:ledger", "List who changed what and when."),
+        "verify": ("banks:verify", "Check the ledger and every record against it."),
+        "backup": ("store:backup", "Copy the bank into a file, while others write."),
+        "restore": ("store:restore", "Put a backup in the bank's place."),
+        "salvage": ("store:salvage", "Copy what a damaged bank still holds into a new one."),
+        "store": ("store:store", "Keep banks on a PostgreSQL server; move one there and back."),
+        "completion": ("banks:completion", "Print the completion script for a shell."),
+    },
+}
+# `hook` is called by clients only, and the cross-run document's short names stand for others.
+_UNLISTED = {
     "hook": ("install:hook", "Answer a client's hook."),
-    "capture": ("runs:capture", "Import agent logs."),
-    "reflect": ("runs:reflect", "Learn from captured runs."),
-    "worker": ("team:worker", "Learn from captured runs as they come, beside other workers."),
-    "episodes": ("layers:episodes", "List and show runs and attempts; log attempts."),
-    "knowledge": ("layers:knowledge", "Store and find facts; decide conflicts."),
-    "tasks": ("tasks:tasks", "Plan tasks, work on them with worker commands, see what each agent does."),
-    "artifacts": ("layers:artifacts", "Register files that runs produced, and verify them."),
-    "extract": ("runs:extract", "Learn from a run's review findings."),
-    "decay": ("runs:decay", "Age the bank by a finished run."),
-    "inject": ("brief:inject", "Print the known issues of a domain."),
     "add": ("lessons:add", "Add a lesson: short for lessons add."),
     "list": ("lessons:list_", "List lessons: short for lessons list."),
     "forget": ("lessons:forget", "Archive lessons: short for lessons forget."),
-    "audit-check": ("lessons:check", "Judge the lessons that a run was given."),
-    "audit": ("lessons:audit", "Report whether briefed lessons helped."),
-    "export": ("banks:export", "Write the bank as JSON lines."),
-    "import": ("banks:import_", "Import JSON lines."),
-    "share": ("banks:share", "Synchronise the bank with a folder in git."),
-    "erase": ("banks:erase", "Erase records or a text everywhere, with a receipt."),
-    "prune": ("banks:prune", "Delete old runs that no lesson cites."),
-    "undo": ("banks:undo", "Undo the last change of a record."),
-    "ledger": ("banks:ledger", "List who changed what and when."),
-    "verify": ("banks:verify", "Check the ledger and every record against it."),
-    "model": ("model:model", "Allow and try a language model for reflection, and show what it spends."),
-    "config": ("config:config", "Show settings and where each comes from; set and unset them."),
-    "doctor": ("banks:doctor", "Check the bank; rebuild its index."),
-    "backup": ("store:backup", "Copy the bank into a file, while others write."),
-    "restore": ("store:restore", "Put a backup in the bank's place."),
-    "salvage": ("store:salvage", "Copy what a damaged bank still holds into a new one."),
-    "store": ("store:store", "Keep banks on a PostgreSQL server; move one there and back."),
-    "completion": ("banks:completion", "Print the completion script for a shell."),
 }
-# `hook` is called by clients only, and the cross-run document's short names stand for others.
-HIDDEN = frozenset(("hook", "add", "list", "forget"))
-# How `--help` lists the commands.
-GROUPS = {
-    "Everyday": (
-        "setup", "open", "brief", "recall", "lessons", "capture", "reflect", "doctor", "install", "uninstall",
-    ),
-    "For orchestrators": (
-        "run", "tasks", "audit", "episodes", "extract", "inject", "audit-check", "decay", "tools", "serve",
-        "worker", "sync", "mcp", "token",
-    ),
-    "Agents' shared memory": (
-        "core", "proposals", "working", "stream", "archive", "knowledge", "artifacts",
-    ),
-    "Workspace": ("workspace",),
-    "Upkeep": (
-        "init", "trust", "status", "config", "model", "undo", "erase", "prune", "export", "import", "share",
-        "ledger", "verify", "backup", "restore", "salvage", "store", "completion",
-    ),
-}  # fmt: skip
+HIDDEN = frozenset(_UNLISTED)
+COMMANDS = {name: entry for table in (*GROUPS.values(), _UNLISTED) for name, entry in table.items()}
 # Words that other programs have for what ours do.
 _MEANINGS = {
     **dict.fromkeys(("search", "find", "query", "ask", "grep"), "recall"),
@@ -136,6 +131,7 @@ _MEANINGS = {
     **dict.fromkeys(("stats", "info"), "status"),
     **dict.fromkeys(("runs", "sessions"), "episodes"),
     **dict.fromkeys(("agents", "doing", "who"), "tasks activity"),
+    **dict.fromkeys(("history", "changes", "blame"), "ledger"),
     **dict.fromkeys(("todo", "plan", "orchestrate"), "tasks"),
     **dict.fromkeys(("why", "explain"), "brief --explain"),
     "version": "--version",
@@ -303,16 +299,24 @@ def run(argv: Sequence[str] | None = None) -> None:
         # The reader of a pipe has closed it; nothing else lets Click exit.
         close_quietly(sys.stdout, sys.stderr)
         code = 0
-    except OSError as error:
-        close_quietly(sys.stdout)
-        # Without a name it is the streams that fail, or the current folder.
-        is_gone = not error.filename and isinstance(error, FileNotFoundError)
-        where = repr(str(error.filename)) if error.filename else "the output"
-        where = "the current folder, which was deleted," if is_gone else where
-        hint = "go to a folder that exists" if is_gone else _CLOSED
-        code = _report_error(f"{where} cannot be used: {error.strerror or error}", hint, 5)
+    except (OSError, UnicodeEncodeError) as error:
+        code = _report_unusable(error)
     gc.freeze()
     sys.exit(code)
+
+
+def _report_unusable(error: OSError | UnicodeEncodeError) -> int:
+    if isinstance(error, UnicodeEncodeError):
+        # A name of bytes in no encoding: neither SQLite nor a text file can hold it.
+        name = ascii(error.object[max(0, error.start - 40) : error.end + 40])
+        return _report_error(f"{name} holds characters that are no UTF-8", "rename the file or folder", 4)
+    close_quietly(sys.stdout)
+    # Without a name it is the streams that fail, or the current folder.
+    is_gone = not error.filename and isinstance(error, FileNotFoundError)
+    where = repr(str(error.filename)) if error.filename else "the output"
+    where = "the current folder, which was deleted," if is_gone else where
+    hint = "go to a folder that exists" if is_gone else _CLOSED
+    return _report_error(f"{where} cannot be used: {error.strerror or error}", hint, 5)
 
 
 def _hint_option(error: click.ClickException) -> str:

@@ -11,21 +11,12 @@ from shutil import which
 import click
 
 from archivist.edges.cli import options
-from archivist.edges.cli.output import (
-    Answer,
-)
+from archivist.edges.cli.output import Answer
 from archivist.edges.cli.session import Session
 from archivist.edges.hook_events import CLIENTS
 from archivist.edges.install import chain, changes, plugin
-from archivist.edges.install.changes import (
-    ClientPlan,
-    InstallChange,
-    SetupRecord,
-)
-from archivist.edges.install.clients import (
-    InstallLocation,
-    present_clients,
-)
+from archivist.edges.install.changes import ClientPlan, InstallChange, SetupRecord
+from archivist.edges.install.clients import InstallLocation, present_clients
 from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM
 from archivist.edges.install.versions import find_shortcoming
 from archivist.errors import InputError
@@ -35,7 +26,7 @@ from archivist.text import on_one_line
 
 _PLUGIN = "plugin"
 # What a user of a client must know once it is installed: most ask before they run a new hook or server.
-ASKS = {
+_ASKS = {
     "claude-code": "Claude Code asks once whether to trust this folder, and its server if it has one.",
     "codex": "Codex asks once whether to trust the new hooks.",
     "vscode": "VS Code asks once whether to trust the MCP server.",
@@ -55,10 +46,10 @@ class _ClientName(click.Choice[str]):
         if value not in self.choices:
             near = [name for name in self.choices if value and name.startswith(value.lower())]
             near = near or get_close_matches(value.lower(), self.choices, n=1)
-            how = "archivist mcp serves any MCP client, see docs/guides/mcp.md"
-            how = f"did you mean {near[0]}?" if near else how
+            usual = "archivist mcp serves any MCP client, see docs/guides/mcp.md"
+            hint = f"did you mean {near[0]}?" if near else usual
             known = ", ".join(self.choices)
-            self.fail(f"unknown client {value!r}: one of {known}\nhint: {how}", param, ctx)
+            self.fail(f"unknown client {value!r}: one of {known}\nhint: {hint}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -107,12 +98,11 @@ def install(
     answer = _change_settings(client, plans, dry_run=dry_run)
     warnings = [f"{plan.client} is installed already" for plan in plans if not plan.is_changed]
     if not dry_run and not is_server_alone:
-        warnings += [ASKS[plan.client] for plan in plans if plan.is_changed and plan.client in ASKS]
-    warnings += [f"archivist: {remark}" for plan in plans for remark in plan.remarks]
+        warnings += [asked for plan in plans if plan.is_changed and (asked := describe_question(plan))]
+    warnings += [f"archivist: {remark}" for remark in changes.list_remarks(plans)]
     if which(PROGRAM) is None and place.is_shared:
-        warnings.append(
-            f"warning: {PROGRAM} is not on PATH, so that no client can call it: add {OUR_PROGRAM.parent}"
-        )
+        lost = f"{PROGRAM} is not on PATH, so that no client can call it"
+        warnings.append(f"warning: {lost}: add {OUR_PROGRAM.parent}")
     for plan in plans if not is_server_alone else ():
         if lack := find_shortcoming(plan.client, project_root(session), plan.hook_files):
             warnings.append(f"warning: {lack.text}")
@@ -171,6 +161,12 @@ def uninstall(
     return answer._replace(warnings=warnings)
 
 
+def describe_question(plan: ClientPlan) -> str:
+    """Say what a client asks when it next starts, if anything."""
+    has_server = any(target.servers for target in plan.targets)
+    return _ASKS.get(plan.client, "") if has_server or plan.client != "vscode" else ""
+
+
 def without_doubles(clients: Sequence[str]) -> list[str]:
     """Return the clients, each once, of which each hook fires once: VS Code runs Claude Code's hooks too."""
     found = dict.fromkeys(clients)
@@ -193,16 +189,14 @@ def _change_settings(
     client: str, plans: Sequence[ClientPlan], *, dry_run: bool, is_removal: bool = False
 ) -> Answer:
     """Change the settings of clients and return what was changed."""
-    copies = []
-    for plan in plans if not dry_run else ():
-        copies += changes.apply_plan(plan, is_removal=is_removal)
-    # Nobody takes files of the user for a project's.
-    diffs = [
-        (change, change.diff(plan.place.root.absolute(), "~" if plan.place.is_user else ""))
-        for plan in plans
-        for change in plan.changes
-    ]
-    return _describe_changes(client, diffs, [str(copy) for copy in copies], dry_run=dry_run)
+    backups: list[str] = []
+    diffs = []
+    for plan in plans:
+        # Nobody takes files of the user for a project's.
+        root, name = plan.place.root.absolute(), "~" if plan.place.is_user else ""
+        diffs += [(change, change.diff(root, name)) for change in plan.changes]
+        backups += [] if dry_run else map(str, changes.apply_plan(plan, is_removal=is_removal))
+    return _describe_changes(client, diffs, backups, dry_run=dry_run)
 
 
 def _describe_changes(

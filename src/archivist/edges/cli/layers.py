@@ -28,7 +28,7 @@ from archivist.edges.cli.wording import (
 )
 from archivist.errors import ArchivistError, InputError, NotFoundError
 from archivist.recall.query import Query
-from archivist.records import Artifact, Episode, Fact
+from archivist.records import Artifact, Conflict, Episode, Fact
 from archivist.records.plain import to_plain
 from archivist.records.run_words import Action
 from archivist.records.tier_words import ArtifactType
@@ -56,16 +56,15 @@ knowledge = CommandGroup("knowledge", help="Store and find facts by category and
 def list_facts(bank: Bank, /, **filters: Any) -> Answer:
     """List the facts by category and key, by default those of the folder's project and of none."""
     sure = ("Sure", lambda fact: f"{fact.confidence:g}")
-    value = ("Value", lambda fact: f"{shorten_line(fact.value, _ROW_CHARACTERS)}{_file_mark(fact)}")
+
+    def value(fact: Fact) -> str:
+        mark = fact.provenance.mark if fact.provenance else ""
+        return f"{shorten_line(fact.value, _ROW_CHARACTERS)}{mark}"
+
     found = bank.knowledge.query(**filters)
-    shown = {fact.project for fact in found}
-    project = ("project",) if len(shown) > 1 else ()
-    columns = ("Fact", _fact_name), *project, sure, "source", value
+    project = ("project",) if len({fact.project for fact in found}) > 1 else ()
+    columns = ("Fact", _fact_name), *project, sure, "source", ("Value", value)
     return list_records("facts", found, views.table_view, *columns, empty="no facts")
-
-
-def _file_mark(fact: Fact) -> str:
-    return fact.provenance.mark if fact.provenance else ""
 
 
 @options.bank_command(knowledge, "show", has_global=True)
@@ -75,21 +74,15 @@ def show_fact(bank: Bank, name: str, project: str) -> Answer:
     """Print all fields of FACT, named as category/key or by its id, and the open conflicts about it."""
     fact = bank.knowledge.find(name, project=project)
     conflicts = bank.knowledge.conflicts(fact.id)
-    names = ("project", "source", "confidence", "origin", "tags", "created", "updated", "id")
-    fields = {name: getattr(fact, name) for name in names} | {"confidence": f"{fact.confidence:g}"}
-    fields |= {"provenance": fact.provenance.label} if fact.provenance else {}
-    disputes = [
-        ("disputed", f"{each.lost_source} says {shorten_line(each.lost, _VALUE_CHARACTERS)!r} ({each.id})")
-        for each in conflicts
-    ]
+    picked = views.pick(fact, "project source confidence origin tags created updated id")
+    fields = list((picked | {"confidence": f"{fact.confidence:g}"}).items())
+    fields.append(("provenance", fact.provenance.label if fact.provenance else ""))
+    for each in conflicts:
+        said = f"{each.lost_source} says {shorten_line(each.lost, _VALUE_CHARACTERS)!r} ({each.id})"
+        fields.append(("disputed", said))
     value = (f"  {line}" for line in fact.value.splitlines())
-    return Answer(
-        {
-            "fact": views.table_view(fact),
-            "conflicts": [views.conflict_view(conflict) for conflict in conflicts],
-        },
-        "\n".join((f"{fact.category}/{fact.key}", *value, "", *field_lines((*fields.items(), *disputes)))),
-    )
+    view = {"fact": views.table_view(fact), "conflicts": list(map(views.conflict_view, conflicts))}
+    return Answer(view, "\n".join((_fact_name(fact), *value, "", *field_lines(fields))))
 
 
 @options.bank_command(knowledge, "set", has_global=True)
@@ -98,9 +91,7 @@ def show_fact(bank: Bank, name: str, project: str) -> Answer:
 @click.argument("value")
 @click.option("--source", metavar="WHO", default="", help="Who says it; by default the actor.")
 @click.option("--confidence", type=float, default=1.0, metavar="X", help="0 to 1; 1 by default.")
-@click.option(
-    "--project", metavar="P", default="", help="Where it holds; by default in the folder's project."
-)
+@_of_project
 @options.tag
 def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> Answer:
     """Store VALUE under CATEGORY and KEY; a VALUE of - is read from stdin.
@@ -110,17 +101,14 @@ def set_(bank: Bank, /, category: str, key: str, value: str, **fields: Any) -> A
     """
     result = bank.knowledge.put(category, key, options.read_text_argument(value), **fields)
     fact, conflict = result.fact, result.conflict
-    view = {
-        "fact": views.table_view(fact),
-        "changed": result.is_changed,
-        "conflict": views.conflict_view(conflict) if conflict else None,
-    }
-    notes: tuple[str, ...] = ()
+    disputed = views.conflict_view(conflict) if conflict else None
+    view = {"fact": views.table_view(fact), "changed": result.is_changed, "conflict": disputed}
+    notes: list[str] = []
     if conflict is not None and conflict.status == "open":
         decide = f"archivist knowledge decide {conflict.id} --uphold or --reverse"
-        notes = (f"conflict {conflict.id}: {conflict.reason}", f"hint: to decide it: {decide}")
+        notes = [f"conflict {conflict.id}: {conflict.reason}", f"hint: to decide it: {decide}"]
     elif conflict is not None:
-        notes = (f"unchanged: {conflict.decided_by} decided against it ({conflict.id})",)
+        notes = [f"unchanged: {conflict.decided_by} decided against it ({conflict.id})"]
     # The folder's own project goes without saying.
     of = f" ({fact.project})" if fields["project"] else ""
     return Answer(view, f"{_fact_name(fact)}{of}  {shorten_line(fact.value, _ROW_CHARACTERS)}", notes)
@@ -133,10 +121,8 @@ def remove_facts(bank: Bank, names: tuple[str, ...], project: str) -> Answer:
     """Remove facts: all of them, or none if one is unknown. Their history stays."""
     with bank.transaction():
         removed = [bank.knowledge.remove(name, project=project) for name in dict.fromkeys(names)]
-    return Answer(
-        {"facts": [views.table_view(fact) for fact in removed]},
-        f"{pluralize(len(removed), 'fact')} removed: {', '.join(map(_fact_name, removed))}",
-    )
+    text = f"{pluralize(len(removed), 'fact')} removed: {', '.join(map(_fact_name, removed))}"
+    return Answer({"facts": list(map(views.table_view, removed))}, text)
 
 
 @options.bank_command(knowledge, has_global=True)
@@ -146,10 +132,9 @@ def remove_facts(bank: Bank, names: tuple[str, ...], project: str) -> Answer:
 def conflicts(bank: Bank, name: str, with_decided: bool, project: str) -> Answer:
     """List the open conflicts between sources, all or about FACT."""
     found = bank.knowledge.conflicts(name, with_decided=with_decided, project=project)
-    fact = ("Fact", lambda each: f"{each.category}/{each.key}")
     kept = ("Kept", lambda each: f"{shorten_line(each.kept, _VALUE_CHARACTERS)} ({each.kept_source})")
     lost = ("Lost", lambda each: f"{shorten_line(each.lost, _VALUE_CHARACTERS)} ({each.lost_source})")
-    columns = "id", "status", fact, kept, lost, ("Why", "reason")
+    columns = "id", "status", ("Fact", _fact_name), kept, lost, ("Why", "reason")
     nothing = "no conflicts" if with_decided else "no open conflicts"
     return list_records("conflicts", found, views.conflict_view, *columns, empty=nothing)
 
@@ -164,16 +149,13 @@ def decide(bank: Bank, name: str, choice: str | None, project: str) -> Answer:
     """Decide CONFLICT, named by its id or by its fact. With a fact, --uphold decides all its conflicts."""
     # No default: a slip would overrule one of the sources.
     if choice is None:
-        raise click.UsageError(
-            "say --uphold or --reverse\nhint: archivist knowledge conflicts lists both sides"
-        )
+        hint = "archivist knowledge conflicts lists both sides"
+        raise click.UsageError(f"say --uphold or --reverse\nhint: {hint}")
     facts = bank.knowledge
-    is_upheld = choice == "uphold"
-    decided = (
-        facts.uphold(name, project=project)
-        if is_upheld
-        else [facts.decide(name, for_lost=True, project=project)]
-    )
+    if choice == "uphold":
+        decided = facts.uphold(name, project=project)
+    else:
+        decided = [facts.decide(name, for_lost=True, project=project)]
     last = decided[-1]
     fact = facts.get(last.category, last.key, project=last.project)
     value = shorten_line(fact.value, _ROW_CHARACTERS) if fact else "-"
@@ -183,7 +165,7 @@ def decide(bank: Bank, name: str, choice: str | None, project: str) -> Answer:
         "fact": views.table_view(fact) if fact else None,
     }
     notes = (f"{pluralize(len(decided), 'conflict')} decided",) if len(decided) > 1 else ()
-    return Answer(view, f"{last.category}/{last.key}  {last.status}: {value}", notes)
+    return Answer(view, f"{_fact_name(last)}  {last.status}: {value}", notes)
 
 
 @options.bank_command(knowledge, "import", has_global=True)
@@ -197,17 +179,14 @@ def import_(bank: Bank, paths: tuple[str, ...], project: str, is_approved: bool)
     With --approve they are yours.
     """
     result = bank.knowledge.import_markdown(paths, project=project, is_approved=is_approved)
-    counts = result._asdict()
-    del counts["problems"]
-    shown = (f"{count} {name}" for name, count in counts.items() if count or name != "conflicts")
+    view = result._asdict()
+    shown = (
+        f"{view[name]} {name}" for name in view if name != "problems" and (view[name] or name != "conflicts")
+    )
     # Not a problem of the import: the values are stored, and somebody decides later.
     hint = "hint: archivist knowledge conflicts lists what other sources say"
-    return Answer(
-        {**counts, "problems": list(result.problems)},
-        f"facts: {', '.join(shown)}",
-        (hint,) if result.conflicts else (),
-        problems=result.problems,
-    )
+    notes = (hint,) if result.conflicts else ()
+    return Answer(view, f"facts: {', '.join(shown)}", notes, problems=result.problems)
 
 
 @options.bank_command(knowledge, has_global=True)
@@ -236,8 +215,8 @@ def _describe_change(change: LedgerChange) -> str:
     return f"{value!r} of {after['source']}, sure {after['confidence']:g}"
 
 
-def _fact_name(fact: Fact) -> str:
-    return f"{fact.category}/{fact.key}"
+def _fact_name(about: Fact | Conflict) -> str:
+    return f"{about.category}/{about.key}"
 
 
 # A task may be a whole prompt; a table needs its beginning.
@@ -296,8 +275,9 @@ def show_run(bank: Bank, run: str | None, task: str) -> Answer:
         return _show_task(bank, task)
     if run.rpartition("#")[2].isdecimal() and "#" in run:
         event = bank.runs.event(run)
-        known = ("kind", "time", "agent", "role", "tool", "target", "exit_code", "duration_s")
-        fields = field_lines((name, getattr(event, name)) for name in known)
+        fields = field_lines(
+            views.pick(event, "kind time agent role tool target exit_code duration_s").items()
+        )
         parts = ("text", event.text), ("output", event.output)
         whole = (f"\n{name}\n{text}" for name, text in parts if text)
         return Answer({"event": {"id": event.id, **to_plain(event)}}, "\n".join((event.id, *fields, *whole)))
@@ -381,23 +361,17 @@ def failures(bank: Bank, agent: str, limit: int | None) -> Answer:
 def similar(bank: Bank, text: str, limit: int) -> Answer:
     """Print the approaches tried for tasks similar to TASK, successful ones first."""
     found = bank.attempts.similar(text, limit=limit)
-    shown = [
-        {
-            **views.approach_view(each.tried),
-            "title": each.title,
-            "score": round(each.score, 6),
-            "tasks": each.tasks,
-        }
-        for each in found
-    ]
-    score = ("Score", lambda view: f"{view['score']:.2f}")
+    shown = []
+    for each in found:
+        about = {"title": each.title, "score": round(each.score, 6), "tasks": each.tasks}
+        shown.append({**views.approach_view(each.tried), **about})
 
     def name_task(view: views.View) -> str:
         count = f" ({view['tasks']} tasks)" if view["tasks"] > 1 else ""
         return shorten_line(view["title"] or view["task"], _TASK_CHARACTERS) + count
 
-    task = ("Task", name_task)
-    columns = score, ("Result", "verdict"), task, "approach", _LAST_OUTCOME
+    score = ("Score", lambda view: f"{view['score']:.2f}")
+    columns = score, ("Result", "verdict"), ("Task", name_task), "approach", _LAST_OUTCOME
     nothing = "no attempts at a similar task"
     return list_records("approaches", shown, None, *columns, empty=nothing, text=text)
 
@@ -430,14 +404,15 @@ def stats(bank: Bank, /, svg: str | None, **asked: Any) -> Answer:
 
 
 def _list_episodes(bank: Bank, found: Sequence[Episode], *, empty: str = "") -> Answer:
-    def summary(episode: Episode) -> str:
-        return f"{_episode_summary(episode)}{bank.runs.provenance(episode.id).mark}"
-
     names = bank.runs.short_ids(episode.id for episode in found) if is_terminal() else {}
     repos = short_repos(episode.project for episode in found)
-    run = ("Run", lambda episode: names.get(episode.id, episode.id))
-    project = ("Project", lambda episode: repos[episode.project])
-    columns = run, "status", project, "agent", ("Summary", summary)
+    columns = (
+        ("Run", lambda episode: names.get(episode.id, episode.id)),
+        "status",
+        ("Project", lambda episode: repos[episode.project]),
+        "agent",
+        ("Summary", lambda each: f"{_episode_summary(each)}{bank.runs.provenance(each.id).mark}"),
+    )
     return list_records("episodes", found, partial(_episode_view, bank), *columns, empty=empty)
 
 
@@ -533,14 +508,11 @@ def verify(bank: Bank, names: tuple[str, ...]) -> Answer:
     checks = bank.artifacts.verify([_find_artifact(bank, name).id for name in names])
     wrong = [check for check in checks if check.state != "same"]
     same = len(checks) - len(wrong)
-    shown = [views.check_view(check) for check in checks]
+    view = {"artifacts": list(map(views.check_view, checks)), "same": same}
+    notes = (f"{same} of {pluralize(len(checks), 'file')} the same",)
     rows = [(check.state, check.artifact.path, check.artifact.task, check.note) for check in wrong]
-    return Answer(
-        {"artifacts": shown, "same": same},
-        notes=(f"{same} of {pluralize(len(checks), 'file')} the same",),
-        tables=[(("State", "Path", "Task", "What"), rows)] if wrong else (),
-        code=1 if wrong else 0,
-    )
+    tables = [(("State", "Path", "Task", "What"), rows)] if wrong else ()
+    return Answer(view, notes=notes, tables=tables, code=1 if wrong else 0)
 
 
 @options.bank_command(artifacts, "remove")
@@ -550,10 +522,8 @@ def remove_artifacts(bank: Bank, names: tuple[str, ...]) -> Answer:
     with bank.transaction():
         removed = [bank.artifacts.remove(_find_artifact(bank, name).id) for name in dict.fromkeys(names)]
     paths = ", ".join(artifact.path for artifact in removed)
-    return Answer(
-        {"artifacts": [views.table_view(artifact) for artifact in removed]},
-        f"{pluralize(len(removed), 'artifact')} removed: {paths}",
-    )
+    text = f"{pluralize(len(removed), 'artifact')} removed: {paths}"
+    return Answer({"artifacts": list(map(views.table_view, removed))}, text)
 
 
 def _absolute_path(path: str) -> str:

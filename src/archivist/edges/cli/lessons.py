@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,15 +30,7 @@ from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pl
 from archivist.errors import NotFoundError, StateError
 from archivist.lessons.quarantine import quarantine_reason
 from archivist.records.run_words import Effect
-from archivist.records.words import (
-    ActorKind,
-    Category,
-    LessonType,
-    Provenance,
-    Scope,
-    Severity,
-    Status,
-)
+from archivist.records.words import ActorKind, Category, LessonType, Provenance, Scope, Severity, Status
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -104,7 +96,8 @@ def list_(
     from archivist.recall.query import LIVE, Query
     from archivist.recall.results import listed_words
 
-    statuses = (Status(status),) if status else tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
+    usual = tuple(Status) if with_retired else (*LIVE, Status.QUARANTINED)
+    statuses = (Status(status),) if status else usual
     query = Query(text=matching or "", statuses=statuses, is_matching=True, **_drop_unset(asked))
     found = bank.lessons.query(query)
     if waiting:
@@ -120,44 +113,42 @@ def list_(
         "Status": lambda lesson: ": ".join(filter(None, (lesson.status, quarantine_reason(lesson)))),
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
-        "Repo": lambda lesson: repos[lesson.repo],
+        "Project": lambda lesson: repos[lesson.repo],
         "Description": listed_words,
     }
     # The cross-run document's own command begins with its columns.
     is_documented = click.get_current_context().command_path.split()[-2:-1] != ["lessons"]
     if is_documented:
-        columns |= {name: columns.pop(name) for name in ("Status", "Repo")}
+        columns |= {name: columns.pop(name) for name in ("Status", "Project")}
     statuses_found = {lesson.status for lesson in found}
     if not with_retired and len(statuses_found) < 2 and Status.QUARANTINED not in statuses_found:
         del columns["Status"]
     if not any(repos):
-        del columns["Repo"]
+        del columns["Project"]
     elif is_terminal() and not is_documented:
         # Of 80 columns the words need most.
         del columns["Type"], columns["Domain"]
-    headings, cells = tuple(columns), columns.values()
-    rows = [[cell(lesson) for cell in cells] for lesson in found]
+    rows = [[cell(lesson) for cell in columns.values()] for lesson in found]
     shown = bank.lessons.views(found)
-    waits = [view for view in shown if not view["confirmed"]]
-    notes = [*_source_notes(found), *_replacing_notes(waits), *apart_notes(bank, asked["repo"] or "")]
-    if not rows and not (asked["limit"] or matching or waiting or status or with_retired):
-        notes.append("no lessons here: archivist setup learns from this repository's sessions")
-    return Answer({"lessons": shown}, notes=notes, tables=[(headings, rows)], row_lines=_ROW_LINES)
-
-
-def _source_notes(found: Sequence[Lesson]) -> list[str]:
-    """Say which lessons are not from the user's own runs; the table is the document's."""
-    groups: dict[str, list[str]] = {}
+    # Which lessons are not from the user's own runs; the table is the document's.
+    sources: dict[str, list[str]] = {}
     for lesson in found:
         if not lesson.provenance.is_own:
             waits = "waiting for approval" if lesson.is_waiting else "approved"
             state = lesson.status.value if lesson.status.is_retired else waits
-            groups.setdefault(f"{lesson.provenance.label}, {state}", []).append(lesson.short_id)
-    notes = []
-    for label, names in groups.items():
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        notes.append(f"{label}: {', '.join(names[:_LISTED])}{more}")
-    return [*notes, *_claim_notes(found)]
+            sources.setdefault(f"{lesson.provenance.label}, {state}", []).append(lesson.short_id)
+    notes = [f"{label}: {_name_some(names)}" for label, names in sources.items()]
+    notes += [*_claim_notes(found), *_replacing_notes(view for view in shown if not view["confirmed"])]
+    notes += apart_notes(bank, asked["repo"] or "")
+    if not rows and not (asked["limit"] or matching or waiting or status or with_retired):
+        notes.append("no lessons here: archivist setup learns from this repository's sessions")
+    return Answer({"lessons": shown}, notes=notes, tables=[(tuple(columns), rows)], row_lines=_ROW_LINES)
+
+
+def _name_some(names: Sequence[str], separator: str = ", ", more: str = " and ") -> str:
+    """Return the first names of a list, and how many more there are."""
+    rest = f"{more}{len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{separator.join(names[:_LISTED])}{rest}"
 
 
 def _claim_notes(found: Sequence[Lesson]) -> list[str]:
@@ -168,17 +159,14 @@ def _claim_notes(found: Sequence[Lesson]) -> list[str]:
         for lesson in found
         if lesson.claimed_frequency > max(1, seen[lesson.id])
     ]
-    if not claims:
-        return []
-    more = f"; and {len(claims) - _LISTED} more" if len(claims) > _LISTED else ""
-    return [f"counts of a file: {'; '.join(claims[:_LISTED])}{more}"]
+    return [f"counts of a file: {_name_some(claims, '; ', '; and ')}"] if claims else []
 
 
 @options.command(lessons)
 @click.argument("name", metavar="ID")
 @options.is_global
 def show(session: Session, name: str, is_global: bool) -> Answer:
-    """Print everything about the lesson ID (m-001)."""
+    """Print everything about the lesson ID (m-001), on a terminal in the pager if it is long."""
     with session.bank_of(name, is_global=is_global) as (bank, (bare,)):
         lesson = bank.lessons.get(bare)
         view = {
@@ -191,11 +179,13 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     words = [f"  {view[key]}" for key in ("rule", "detail") if view[key]]
     words += [f"  {line}" for line in _replacing_notes([view])]
     quotes = [line for word, event in calls.items() for line in call_lines(event, word, lesson.detail)]
-    lists = {"tags": view["tags"], "runs": view["runs"]}
-    evidence = view["evidence"].items()
     # What an agent cites is its word.
     seen_in = "cited" if view["provenance"] == Provenance.SUGGESTED else "seen in"
-    lists |= {f"{seen_in} {key}": values for key, values in evidence if key == "events"}
+    lists = {
+        "tags": view["tags"],
+        "runs": view["runs"],
+        f"{seen_in} events": view["evidence"].get("events", ()),
+    }
     labels = {effect.value: effect.label for effect in Effect}
     # Counts of nothing say nothing; the rest of the record is for programs.
     superseded_by = ", ".join(f"{global_mark_of(name)}{each.short_id}" for each in successors)
@@ -205,12 +195,12 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
         fields.append(("worded by", f"the language model {lesson.worded_by}"))
     if view["waits_for"] or view["quarantined_for"]:
         fields.append(("version", view["version"]))
-    for key, values in lists.items():
-        more = len(values) - _LISTED
-        fields.append((key, ", ".join(values[:_LISTED]) + (f" and {more} more" if more > 0 else "")))
-    heading = f"{view['id']}  {view['summary']}"
-    text = "\n".join((heading, *words, *quotes, "", *field_lines(fields, 22)))
-    return Answer(view, text, notes=["every field: --json"])
+    fields += [(key, _name_some(values)) for key, values in lists.items()]
+    lines = (f"{view['id']}  {view['summary']}", *words, *quotes, "", *field_lines(fields, 22))
+    return Answer(view, "\n".join(lines), notes=["every field: --json"], is_paged=True)
+
+
+lessons.add_command(show, "open")
 
 
 @options.command(lessons)
@@ -264,11 +254,9 @@ def _status_answer(
     """Return which lessons were changed, and which had that status before."""
     changed = [f"{mark}{lesson.short_id}" for lesson in after if lesson not in known]
     unchanged = [f"{mark}{lesson.short_id}" for lesson in after if lesson in known]
-    return Answer(
-        {"lessons": views.lesson_views(bank, after, mark=mark)},
-        f"{pluralize(len(changed), 'lesson')} {verb}: {', '.join(changed)}" if changed else "",
-        (f"{verb} already: {', '.join(unchanged)}",) if unchanged else (),
-    )
+    text = f"{pluralize(len(changed), 'lesson')} {verb}: {', '.join(changed)}" if changed else ""
+    notes = (f"{verb} already: {', '.join(unchanged)}",) if unchanged else ()
+    return Answer({"lessons": views.lesson_views(bank, after, mark=mark)}, text, notes)
 
 
 @options.command(lessons)
@@ -318,7 +306,7 @@ def _approval_lines(lessons: Sequence[Mapping[str, Any]]) -> list[str]:
     return [*lines, *_replacing_notes(lessons)]
 
 
-def _replacing_notes(lessons: Sequence[Mapping[str, Any]]) -> list[str]:
+def _replacing_notes(lessons: Iterable[Mapping[str, Any]]) -> list[str]:
     """Say which lessons each one replaces, now or once it is approved, and which of yours it leaves."""
     notes = []
     for view in lessons:
@@ -329,11 +317,9 @@ def _replacing_notes(lessons: Sequence[Mapping[str, Any]]) -> list[str]:
         if view["replaced"] and view["confirmed"]:
             notes.append(f"{name} replaces {', '.join(view['replaced'])}")
         if stay:
-            command = (
-                f"archivist lessons forget {' '.join(mark + each for each in stay)} --replaced-by {name}"
-            )
             wanted = f"{name} asks to replace your {', '.join(stay)}, which stay; to replace them:"
-            notes.append(f"{wanted} {command}")
+            names = " ".join(f"{mark}{each}" for each in stay)
+            notes.append(f"{wanted} archivist lessons forget {names} --replaced-by {name}")
     return notes
 
 
@@ -427,9 +413,8 @@ def check(session: Session, run: str) -> Answer:
                 raise
             hint = f"archivist extract EVENTS.jsonl, then archivist audit-check {run}"
             raise StateError(f"run {run!r} was told lessons, and has no events yet", hint=hint) from error
-        verdicts = views.verdicts_view(
-            bank, bank.audit(run, global_bank=global_bank), global_bank=global_bank
-        )
+        judged = bank.audit(run, global_bank=global_bank)
+        verdicts = views.verdicts_view(bank, judged, global_bank=global_bank)
     columns = (
         ("ID", "lesson"),
         ("Effect", lambda view: Effect(view["effect"]).label),
@@ -485,9 +470,9 @@ def report(
         return Answer(view, "" if period.is_all else answer, notes=(nothing,))
     shown = [*lines, *(() if lesson else (*found.months, found.total))]
     is_held_out = any(line.lift.arms.withheld for line in shown)
-    headings = ["ID", "Told", *(effect.label.capitalize() for effect in Effect), "Helped share"]
-    headings.append("Not found/found again")
-    headings += ["Withheld", "Fails told/withheld", "Prevents", "More runs"] if is_held_out else []
+    effects = (effect.label.capitalize() for effect in Effect)
+    compared = ("Withheld", "Fails told/withheld", "Prevents", "More runs") if is_held_out else ()
+    headings = ("ID", "Told", *effects, "Helped share", "Not found/found again", *compared)
     step_of = {each.lesson: each.step for each in steps}
     rows = []
     for line in shown:
@@ -497,9 +482,8 @@ def report(
             share = f"{line.share:.0%} ({low:.0%} to {high:.0%})"
         counts = (getattr(line, effect.value) for effect in Effect)
         lift = _lift_cells(line.lift) if is_held_out else ()
-        step = step_of.get(line.lesson, "")
-        documented = f"{line.not_found_again}/{line.found_again}"
-        documented += f" ({line.ratio:.1f})" if line.ratio is not None else ""
+        ratio = f" ({line.ratio:.1f})" if line.ratio is not None else ""
+        documented, step = f"{line.not_found_again}/{line.found_again}{ratio}", step_of.get(line.lesson, "")
         rows.append((line.lesson, line.told, *counts, share, documented, *lift, step, line.summary))
     table = (*headings, "Proposal", "Description"), rows
     # In the whole report only what calls for an action.

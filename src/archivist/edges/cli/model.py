@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from archivist.edges.cli.output import Answer, Table, confirm, note
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
 from archivist.edges.views import View
-from archivist.reflect.budget import NOTHING_SPENT
+from archivist.reflect.budget import NOTHING_SPENT, Spending
 from archivist.reflect.model.questions import LEAVES
 from archivist.text import shorten_line
 
@@ -42,28 +43,24 @@ def describe_report(found: View) -> list[str]:
         lines.append(f"{found['model']}: {describe_spending(found)}, {found['seconds']} s")
     if found["proposed"]:
         dropped = [f"{count} {reason}" for reason, count in found["dropped"].items()]
-        rest = f"; dropped: {', '.join(dropped)}" if dropped else ""
-        lines.append(f"{_count_claims(found['claims'])} hold{rest}")
+        left = f"; dropped: {', '.join(dropped)}" if dropped else ""
+        fates: dict[str, list[str]] = {}
+        for claim in found["claims"]:
+            fates.setdefault(_CLAIMED.get(claim["question"], "lessons"), []).append(claim["fate"])
+        held = [
+            f"{sum(not fate.startswith('dropped') for fate in each)} of {len(each)} {name}"
+            for name, each in fates.items()
+        ]
+        lines.append(f"{' and '.join(held)} hold{left}")
     told = [claim for claim in found["claims"] if claim["fate"] != "kept"]
     lines += [f"  {claim['fate']}: {shorten_line(claim['text'], _LONGEST_CLAIM)}" for claim in told]
     if found["problem"]:
-        lines += [
-            f"run {run} was read in part: it is asked the rest next time" for run in found["unfinished"]
-        ]
+        rest = "was read in part: it is asked the rest next time"
+        lines += [f"run {run} {rest}" for run in found["unfinished"]]
         # What was sent to nobody who answers was not asked.
         how = "asked no further" if found["input_tokens"] else "not asked"
         lines.append(f"the model was {how}: {found['problem']}; what was mined is complete")
     return lines
-
-
-def _count_claims(claims: Sequence[View]) -> str:
-    """Say how many claims of each kind hold."""
-    parts = []
-    for name in dict.fromkeys(_CLAIMED.get(claim["question"], "lessons") for claim in claims):
-        fates = [c["fate"] for c in claims if _CLAIMED.get(c["question"], "lessons") == name]
-        held = sum(not fate.startswith("dropped") for fate in fates)
-        parts.append(f"{held} of {len(fates)} {name}")
-    return " and ".join(parts)
 
 
 @contextmanager
@@ -131,8 +128,7 @@ def allow(session: Session, yes: bool) -> Answer:
 def forbid(session: Session) -> Answer:
     """Withdraw every permission: nothing is sent to a model from now on."""
     with _users_bank(session) as bank:
-        was_allowed = bank.model.forbid()
-    return Answer({"forbidden": was_allowed}, "Nothing is sent to a model any more.")
+        return Answer({"forbidden": bank.model.forbid()}, "Nothing is sent to a model any more.")
 
 
 @options.command(model, "try", owners_of="bank")
@@ -140,8 +136,7 @@ def try_(session: Session) -> Answer:
     """Ask the model one small question, which holds nothing of any run, and say how it went."""
     with _users_bank(session) as bank:
         view = views.model_report_view([bank.model.try_once()])
-    text = f"{view['model']} answers: {describe_spending(view)}, {view['seconds']} s"
-    return Answer(view, text)
+    return Answer(view, f"{view['model']} answers: {describe_spending(view)}, {view['seconds']} s")
 
 
 @options.command(model, owners_of="bank")
@@ -163,9 +158,7 @@ def estimate_answer(bank: Bank, runs: list[str]) -> Answer:
     """Say what reading runs with the model may cost at most; nothing is sent."""
     rules: ModelRules = bank.config.model
     found = dict(bank.model.estimate(runs))
-    total = NOTHING_SPENT
-    for spending in found.values():
-        total = total.plus(spending)
+    total = reduce(Spending.plus, found.values(), NOTHING_SPENT)
     today = bank.model.status().today
     is_within = today.tokens + total.tokens <= rules.day_tokens and today.usd + total.usd <= rules.day_usd
     problem = bank.model.why_not()
@@ -183,10 +176,8 @@ def estimate_answer(bank: Bank, runs: list[str]) -> Answer:
         for run, spent in (*found.items(), ("all", total))
     ]
     tokens, usd = max(0, rules.day_tokens - today.tokens), max(0.0, rules.day_usd - today.usd)
-    notes = [
-        "each is the most that it costs if the model calls no tools to look things up",
-        f"{tokens:,} tokens and ${usd:.4f} of today's budget are left",
-    ]
+    notes = ["each is the most that it costs if the model calls no tools to look things up"]
+    notes.append(f"{tokens:,} tokens and ${usd:.4f} of today's budget are left")
     if found and not is_within:
         notes.append("the budget ends before all runs are read; what is mined does not depend on it")
     notes += [problem] if problem else []

@@ -59,6 +59,8 @@ class Answer(NamedTuple):
     warnings: Sequence[str] = ()
     # So many lines of a terminal the last cell of a row may take.
     row_lines: int = 1
+    # Whether a text that is longer than the terminal is shown in the pager.
+    is_paged: bool = False
 
 
 def print_answer(answer: Answer, as_json: bool) -> int:
@@ -68,7 +70,8 @@ def print_answer(answer: Answer, as_json: bool) -> int:
     else:
         if answer.text:
             text = _NAME_OF_LINE.sub(lambda name: _in_colour(name[0], "yellow"), make_legible(answer.text))
-            click.echo(text, nl=not text.endswith("\n"))
+            if not (answer.is_paged and _show_in_pager(text)):
+                click.echo(text, nl=not text.endswith("\n"))
         for number, (headings, rows) in enumerate(answer.tables):
             if number:
                 say()
@@ -86,6 +89,30 @@ def print_answer(answer: Answer, as_json: bool) -> int:
     if answer.code is not None:
         return answer.code
     return EXIT_PARTIAL if answer.problems or answer.skipped else 0
+
+
+def _show_in_pager(text: str) -> bool:
+    """Show a text that is longer than the terminal in the user's pager; say whether it was shown."""
+    import shlex
+    from shutil import get_terminal_size, which
+    from subprocess import run
+
+    from archivist.files.open import repository_above
+
+    width, height = get_terminal_size()
+    lines = sum(max(1, -(-len(click.unstyle(line)) // width)) for line in text.splitlines())
+    is_plain = not os.environ.get("PAGER") and os.environ.get("TERM", "dumb") == "dumb"
+    if is_plain or not (sys.stdin.isatty() and is_terminal()) or lines < height:
+        return False
+    with suppress(OSError, ValueError):
+        words = shlex.split(os.environ.get("PAGER", "")) or ["less", "-R"]
+        program = which(words[0]) or ""
+        # What a repository has on the PATH is not the user's.
+        if os.path.isabs(program) and repository_above(os.path.dirname(program)) is None:  # noqa: PTH117, PTH120
+            # Without an option of theirs less would show the colours as codes.
+            options = {"LESS": "-R", **os.environ}
+            return run([program, *words[1:]], input=text.encode(), env=options, check=False).returncode == 0  # noqa: S603
+    return False
 
 
 def is_terminal() -> bool:
@@ -225,13 +252,14 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, ro
     import textwrap
 
     wrap = textwrap.TextWrapper(max_lines=row_lines, placeholder=" …", break_on_hyphens=False)
+
+    def measure() -> list[int]:
+        return [max(map(_display_width, column)) for column in zip(*lines, strict=True)]
+
     lines = [list(headings), *([" ".join(make_legible(str(cell)).split()) for cell in row] for row in rows)]
-    widths = _measure_columns(lines)
-    if is_terminal():
-        if sum(widths) + 2 * len(widths) - 2 > terminal_columns() and len(lines) > 2:
-            lines = _fold_same_columns(lines)
-            widths = _measure_columns(lines)
-        widths = fit_widths(widths, terminal_columns())
+    if is_terminal() and len(lines) > 2 and sum(measure()) + 2 * len(headings) - 2 > terminal_columns():
+        lines = _fold_same_columns(lines)
+    widths = fit_widths(measure(), terminal_columns()) if is_terminal() else measure()
     for number, line in enumerate(lines):
         wrap.width = max(widths[-1], 2)
         first, *more = (wrap.wrap(line[-1]) if number and row_lines > 1 else None) or [line[-1]]
@@ -242,10 +270,6 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, ro
         click.echo("  ".join(map(_in_colour, cells, colours)).rstrip())
         for rest in more:
             click.echo(" " * (sum(widths[:-1]) + 2 * len(widths) - 2) + rest)
-
-
-def _measure_columns(lines: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(_display_width, column)) for column in zip(*lines, strict=True)]
 
 
 def _fold_same_columns(lines: Sequence[Sequence[str]]) -> list[list[str]]:

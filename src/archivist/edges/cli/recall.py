@@ -39,31 +39,25 @@ _PRESETS = ["relevance", "archivist", "generative"]
 @options.until
 @click.option("--since-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only from this cycle on.")
 @click.option("--until-cycle", type=click.IntRange(0, 1 << 31), metavar="N", help="Only up to this cycle.")
-@click.option("--importance", type=float, default=0.0, metavar="X", help="Only from this importance on.")
-@click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh results; recall.preset by default.")
 @click.option(
-    "--window",
-    type=click.IntRange(0, 20),
-    metavar="N",
-    default=0,
-    help="Also show N neighbours in the stream.",
+    "--importance",
+    "min_importance",
+    type=float,
+    default=0.0,
+    metavar="X",
+    help="Only from this importance on.",
 )
+@click.option("--preset", type=click.Choice(_PRESETS), help="How to weigh results; recall.preset by default.")
+@click.option("--window", type=click.IntRange(0, 20), metavar="N", default=0,
+              help="Also show N neighbours in the stream.")  # fmt: skip
 @options.limit(most=1000, default=10)
 @click.option("--all", "is_all", is_flag=True, help="Up to 1,000 hits, in the order of their times.")
 @click.option("--explain", is_flag=True, help="Print every part of every score.")
-@click.option(
-    "--bank", "names", metavar="all|NAME,…", multiple=True, help="Search these banks of yours; repeatable."
-)
+@click.option("--bank", "names", metavar="all|NAME,…", multiple=True,
+              help="Search these banks of yours; repeatable.")  # fmt: skip
 @options.is_global
 def recall(
-    session: Session,
-    /,
-    text: str,
-    importance: float,
-    is_all: bool,
-    names: tuple[str, ...],
-    is_global: bool,
-    **asked: Any,
+    session: Session, /, text: str, is_all: bool, names: tuple[str, ...], is_global: bool, **asked: Any
 ) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first.
 
@@ -74,10 +68,9 @@ def recall(
     if banks and is_global:
         raise click.UsageError("--bank and --global exclude each other")
     if not text.strip():
-        raise click.UsageError(
-            'QUERY is empty\nhint: archivist recall "tests hang"; archivist lessons list lists all'
-        )
-    query = Query(text=text, min_importance=importance, is_in_time_order=is_all, **asked)
+        hint = 'archivist recall "tests hang"; archivist lessons list lists all'
+        raise click.UsageError(f"QUERY is empty\nhint: {hint}")
+    query = Query(text=text, is_in_time_order=is_all, **asked)
     query = query._replace(limit=1000) if is_all else query
     if not banks:
         with session.bank(is_global=is_global, folder=Path.cwd()) as bank:
@@ -119,7 +112,8 @@ def _show_hits(bank: Bank, found: RecallResult, repo: str, explain: bool) -> Ans
         lines += [f"      │ {text}" for text in hit.window]
         if explain:
             lines += wrap_line(_explain_score(hit, found.weights), most=6)
-    notes = [] if found.hits else ["nothing found"]
+    why = f": {found.doubt}" if explain and found.doubt else ""
+    notes = [] if found.hits else [f"nothing found{why}"]
     notes += apart_notes(bank, repo)
     if found.hits and explain:
         words, vectors = ", ".join(found.words) or "none", found.embedder or "none"
@@ -135,22 +129,17 @@ def _show_hits(bank: Bank, found: RecallResult, repo: str, explain: bool) -> Ans
 def _explain_score(hit: Hit, weights: Weights) -> str:
     """Return each part of a score in one line."""
     if hit.kind == "command":
-        return (
-            "= the project's own command, as its latest runs used it; the run is the last in which it passed"
-        )
+        use = "as its latest runs used it; the run is the last in which it passed"
+        return f"= the project's own command, {use}"
     score, why = hit.why, hit.why.why
     words, meaning = why.words_weight, 1 - why.words_weight
     parts = [f"{words:.2f}·words {why.words:.2f}"]
     if why.cosine is not None:
         parts.append(f"{meaning:.2f}·meaning {why.meaning:.2f} (cosine {why.cosine:.2f})")
-    if why.neighbours:
-        parts.append(f"neighbours {why.neighbours:.2f}")
-    if why.wish:
-        parts.append(f"standing wish {why.wish:.2f}")
-    if why.speaker:
-        parts.append(f"speaker {why.speaker:.2f}")
-    if why.period:
-        parts.append(f"time {why.period:.2f}")
+    boosts = {
+        "neighbours": why.neighbours, "standing wish": why.wish, "speaker": why.speaker, "time": why.period
+    }  # fmt: skip
+    parts += [f"{name} {boost:.2f}" for name, boost in boosts.items() if boost]
     standing = f", {why.standing:g}· as {hit.kind}" if why.standing != 1 else ""
     sum_ = f"[{' + '.join(parts)}{standing}]"
     moved = f", here {hit.score:.2f}" if hit.score != score.total else ""

@@ -89,10 +89,8 @@ def start(
         bank, global_bank = open_banks(session, opened)
         brief: RenderedBrief | None = None
         if bank is not None:
-            run_kind = EpisodeKind(kind) if kind else None
-            begin = partial(
-                bank.runs.start_run, name, request, agent=agent, kind=run_kind, global_bank=global_bank
-            )
+            begin = partial(bank.runs.start_run, name, request, agent=agent, global_bank=global_bank)
+            begin = partial(begin, kind=EpisodeKind(kind)) if kind else begin
             brief = tell_run(bank, request.for_run(name), global_bank, begin)
         elif global_bank is not None:
             brief = global_bank.brief(request.for_run(""))
@@ -101,7 +99,7 @@ def start(
             note(f"run: {name}")
         print_brief(bank or global_bank, brief, as_json or form == "json", run=name)
         if bank is not None and brief is not None:
-            say_what_is_missing(bank, brief, request)
+            say_what_is_missing(brief)
 
 
 @options.command(run)
@@ -135,14 +133,11 @@ def finish(
         done = bank.runs.finish(*files, overrides=overrides, global_bank=session.global_bank(), **how)
         embed(bank)
         shown = [views.finished_run_view(bank, finished) for finished in done.runs]
-    has_regression = any(finished.regressions for finished in done.runs)
-    return Answer(
-        {"runs": shown, "skipped": list(done.skipped)},
-        "\n".join(line for finished in done.runs for line in _finished_lines(finished)),
-        warnings=[f"archivist: {stray}" for stray in done.strays],
-        skipped=done.skipped,
-        code=1 if has_regression and is_gate else None,
-    )
+    view = {"runs": shown, "skipped": list(done.skipped)}
+    text = "\n".join(line for finished in done.runs for line in _finished_lines(finished))
+    strays = [f"archivist: {stray}" for stray in done.strays]
+    code = 1 if is_gate and any(finished.regressions for finished in done.runs) else None
+    return Answer(view, text, warnings=strays, skipped=done.skipped, code=code)
 
 
 @options.bank_command()
@@ -155,14 +150,11 @@ def extract(bank: Bank, /, files: tuple[Path, ...], **how: Any) -> Answer:
     from archivist.edges import views
 
     learnt = bank.runs.extract(*files, **how)
-    new = pluralize(len(learnt.created), "new lesson")
-    return Answer(
-        views.extract_view(bank, learnt),
-        "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated))),
-        (f"{new}, {len(learnt.updated)} met again, {learnt.slight} below the severity threshold",),
-        warnings=[f"archivist: {stray}" for stray in learnt.strays],
-        skipped=learnt.skipped,
-    )
+    text = "\n".join(map(_lesson_line, (*learnt.created, *learnt.updated)))
+    new, known = pluralize(len(learnt.created), "new lesson"), len(learnt.updated)
+    notes = (f"{new}, {known} met again, {learnt.slight} below the severity threshold",)
+    strays = [f"archivist: {stray}" for stray in learnt.strays]
+    return Answer(views.extract_view(bank, learnt), text, notes, warnings=strays, skipped=learnt.skipped)
 
 
 def _without_bank(view: dict[str, Any]) -> Answer:
@@ -171,33 +163,26 @@ def _without_bank(view: dict[str, Any]) -> Answer:
 
 
 @options.command()
-@click.option(
-    "--run", "run_id", metavar="ID", default="", help="The run that passed; the last that came in by default."
-)
+@click.option("--run", "run_id", metavar="ID", default="",
+              help="The run that passed; the last that came in by default.")  # fmt: skip
 def decay(session: Session, run_id: str) -> Answer:
     """Let a finished run age the bank: lessons that ten runs did not meet lose one frequency."""
     if session.find_bank_path() is None:
         return _without_bank({"run": run_id, "was_counted": False})
-    with session.bank(folder=Path.cwd()) as bank:
-        return _decay(bank, run_id or bank.ledger.last_record("episode", ("capture", "reflect")))
-
-
-def _decay(bank: Bank, run_id: str) -> Answer:
     from archivist.edges import views
     from archivist.records import Episode
 
-    with bank.reading() as reader:
-        is_known = not run_id or reader.get(Episode, run_id) is not None
-    aged = bank.lessons.decay(run_id)
+    with session.bank(folder=Path.cwd()) as bank:
+        run_id = run_id or bank.ledger.last_record("episode", ("capture", "reflect"))
+        with bank.reading() as reader:
+            is_known = not run_id or reader.get(Episode, run_id) is not None
+        aged = bank.lessons.decay(run_id)
+        view = {"run": run_id, **views.ageing_view(bank, aged)}
     was = "" if aged.was_counted else " (this run was counted before, or is not an own one)"
-    return Answer(
-        {"run": run_id, **views.ageing_view(bank, aged)},
-        "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))),
-        (
-            *(() if is_known else (f"run {run_id!r} is known by this name alone: it has no events here",)),
-            f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}",
-        ),
-    )
+    notes = [f"{len(aged.faded)} faded, {len(aged.archived)} archived{was}"]
+    if not is_known:
+        notes.insert(0, f"run {run_id!r} is known by this name alone: it has no events here")
+    return Answer(view, "\n".join(map(_lesson_line, (*aged.faded, *aged.archived))), notes)
 
 
 def _finished_lines(done: FinishedRun) -> Iterator[str]:
@@ -277,21 +262,14 @@ def capture(
             note(line)
         raise InputError(first, hint=refused[first])
     skipped = [line for each in taken for line in unread_notes(each)]
-    notes = [f"skipped {pluralize(others, 'file')} that {'is no log' if others == 1 else 'are no logs'}"]
-    notes = notes if others else []
-    notes += [
-        f"taken for sessions of yours: the logs in {file}"
-        for file in files
-        if file.is_dir() and not is_clients_own(file)
-    ]
+    is_none = "is no log" if others == 1 else "are no logs"
+    notes = [f"skipped {pluralize(others, 'file')} that {is_none}"] if others else []
+    foreign = [file for file in files if file.is_dir() and not is_clients_own(file)]
+    notes += [f"taken for sessions of yours: the logs in {file}" for file in foreign]
     notes += [f"archivist: {stray}" for each in taken for stray in each.strays]
-    return Answer(
-        view,
-        tables=_captured_tables(taken),
-        notes=notes,
-        warnings=[*problem_lines(problems), *problem_lines(skipped)],
-        code=EXIT_PARTIAL if problems or skipped else 0,
-    )
+    warnings = [*problem_lines(problems), *problem_lines(skipped)]
+    tables, code = _captured_tables(taken), EXIT_PARTIAL if warnings else 0
+    return Answer(view, tables=tables, notes=notes, warnings=warnings, code=code)
 
 
 def _captured_tables(taken: list[CaptureResult]) -> list[Table]:
@@ -330,8 +308,7 @@ def _log_paths(files: Iterable[Path], *, is_checked: bool) -> tuple[list[Path], 
         tracked = frozenset[Path]() if is_clients_own(file) else find_brought(found.candidates)
         for path in found.candidates:
             # A file that is named like a log and is none is reported by its name.
-            is_other = is_checked and not LOG_NAME.search(path.name) and bool(why_no_log(path))
-            if is_other:
+            if is_checked and not LOG_NAME.search(path.name) and why_no_log(path):
                 others += 1
             else:
                 (brought if path in tracked else paths).append(path)
@@ -363,17 +340,20 @@ def reflect(
     done: list[Reflection] = []
     failed: list[ReflectionOutcome] = []
     with session.bank() as bank:
-        if estimate:
-            return _estimate(bank, run, days)
         results: Iterable[Reflection | ReflectionOutcome]
         if run or days is not None:
             runs = [bank.runs.episode(run).id] if run else bank.reflections.recent_runs(days or 0)
-            usual = Scenario.MANUAL if run else Scenario.BATCH
-            results, total = (bank.reflect(each, scenario=why or usual) for each in runs), len(runs)
+            scenario = why or (Scenario.MANUAL if run else Scenario.BATCH)
+            results = (bank.reflect(each, scenario=scenario) for each in runs)
         else:
+            runs = [queued.run for queued in bank.reflections.waiting_runs()]
             results = bank.reflections.reflect_waiting(scenario=why)
-            total = len(bank.reflections.waiting_runs())
-        with progress(total, "reflect") as advance:
+        if estimate:
+            from archivist.edges.cli.model import estimate_answer
+
+            unread = bank.model.unread_runs() if not run and days is None else []
+            return estimate_answer(bank, list(dict.fromkeys((*runs, *unread))))
+        with progress(len(runs), "reflect") as advance:
             for result in results:
                 if isinstance(result, ReflectionOutcome):
                     failed.append(result)
@@ -386,25 +366,20 @@ def reflect(
         unread = _unread_notes(bank) if has_model and not run and days is None else []
         embed(bank)
         view = views.reflection_view(bank, done, failed, reports)
-        answer = Answer(view)
-        if done:
-            answer = _describe_lessons(answer, bank, done, reports)
-        elif not failed:
+        tables, notes = _describe_lessons(bank, done, reports) if done else ([], [])
+        if not done and not failed and bank.reflections.waiting_runs():
             from archivist.doctor import check_reflection
 
-            idle = "no run waits for reflection: archivist capture imports logs"
-            is_waiting = bool(bank.reflections.waiting_runs())
-            notes = [check_reflection(bank)[1] if is_waiting else idle]
-            answer = answer._replace(notes=[] if reports and not is_waiting else notes)
+            notes = [check_reflection(bank)[1]]
+        elif not done and not failed and not reports:
+            notes = ["no run waits for reflection: archivist capture imports logs"]
     if reports:
         from archivist.edges.cli.model import describe_report
 
-        answer = answer._replace(notes=[*answer.notes, *describe_report(view["model"])])
-    return answer._replace(
-        notes=[*answer.notes, *unread],
-        warnings=[f"archivist: {each.run}: {each.error or each.summary}" for each in failed],
-        code=EXIT_PARTIAL if any(each.error for each in failed) else 0,
-    )
+        notes += describe_report(view["model"])
+    warnings = [f"archivist: {each.run}: {each.error or each.summary}" for each in failed]
+    code = EXIT_PARTIAL if any(each.error for each in failed) else 0
+    return Answer(view, tables=tables, notes=notes + unread, warnings=warnings, code=code)
 
 
 def _unread_notes(bank: Bank) -> list[str]:
@@ -431,21 +406,10 @@ def _read_with_model(bank: Bank, runs: list[str], *, is_all: bool) -> list[Model
     return reports
 
 
-def _estimate(bank: Bank, run: str, days: int | None) -> Answer:
-    from archivist.edges.cli.model import estimate_answer
-
-    if run:
-        return estimate_answer(bank, [bank.runs.episode(run).id])
-    if days is not None:
-        return estimate_answer(bank, bank.reflections.recent_runs(days))
-    waiting = [queued.run for queued in bank.reflections.waiting_runs()]
-    return estimate_answer(bank, list(dict.fromkeys((*waiting, *bank.model.unread_runs()))))
-
-
 def _describe_lessons(
-    answer: Answer, bank: Bank, done: list[Reflection], reports: list[ModelReport]
-) -> Answer:
-    """Add how many lessons were learnt, and the most frequent."""
+    bank: Bank, done: list[Reflection], reports: list[ModelReport]
+) -> tuple[list[Table], list[str]]:
+    """Return how many lessons were learnt, and the most frequent."""
     from archivist.edges.cli.wording import approval_notes
 
     learnt: tuple[Reflection | ModelReport, ...] = (*done, *reports)
@@ -472,4 +436,4 @@ def _describe_lessons(
     elif len(done) == 1 and (known := bank.lessons.of_run(bank.runs.episode(done[0].run))):
         names = ", ".join(lesson.short_id for lesson in known)
         notes.append(f"nothing new: what this run taught is known already ({names})")
-    return answer._replace(tables=tables, notes=notes)
+    return tables, notes

@@ -49,18 +49,16 @@ def _import_door(module: str, extra: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("archivist"):
             raise
-        raise InputError(
-            f"serving needs {error.name!r}, which is not installed",
-            hint="in its clone pipx install --force '.[mcp,server]', else"
-            f" pip install 'archivist-memory[{extra}]'",
-        ) from None
+        own = "in its clone pipx install --force '.[mcp,server]'"
+        hint = f"{own}, else pip install 'archivist-memory[{extra}]'"
+        needed = f"serving needs the extra {extra!r}: {error.name!r} is not installed"
+        raise InputError(needed, hint=hint) from None
 
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65_535), metavar="N", help="The port, 0 for any; server.port by default."
-)
+@click.option("--port", type=click.IntRange(0, 65_535), metavar="N",
+              help="The port, 0 for any; server.port by default.")  # fmt: skip
 @click.option("--tls-cert", type=click.Path(dir_okay=False), metavar="FILE", help="The certificate, PEM.")
 @click.option("--tls-key", type=click.Path(dir_okay=False), metavar="FILE", help="Its key, PEM.")
 @click.option("--insecure", "is_insecure", is_flag=True, help="Listen beyond this machine without TLS.")
@@ -83,11 +81,9 @@ def serve(
         raise click.UsageError("--tls-cert and --tls-key go together")
     if names and is_global:
         raise click.UsageError("--bank and --global exclude each other")
-    banks: dict[str, Callable[[], Bank]] = (
-        {name: partial(session.open_named, file) for name, file in session.find_banks(names).items()}
-        if names
-        else {}
-    )
+    files = session.find_banks(names) if names else {}
+    banks: dict[str, Callable[[], Bank]]
+    banks = {name: partial(session.open_named, file) for name, file in files.items()}
     open_bank = next(iter(banks.values()), lambda: session.bank(is_global=is_global))
     # A bank that does not open is reported before the server is imported.
     for each in banks.values():
@@ -103,8 +99,7 @@ def serve(
         pages=_import_door("archivist.edges.web.site", "server").make_pages(),
         **how,
     )
-    lines = (opened.url, f"{opened.link}  (for a browser)")
-    opened.serve(partial(_announce, opened, *lines, as_json=as_json))
+    opened.serve(partial(_announce, opened, opened.url, f"{opened.link}  (for a browser)", as_json=as_json))
 
 
 def _announce(opened: Any, *lines: str, as_json: bool) -> None:
@@ -199,21 +194,20 @@ def revoke(bank: Bank, names: tuple[str, ...]) -> Answer:
     """Revoke tokens by id or name: all of them, or none if one is unknown."""
     with bank.transaction():
         revoked = [bank.tokens.revoke(name) for name in dict.fromkeys(names)]
-    return Answer(
-        {"tokens": [token_view(token, "revoked") for token in revoked]},
-        f"{pluralize(len(revoked), 'token')} revoked: {', '.join(token.name for token in revoked)}",
-    )
+    text = f"{pluralize(len(revoked), 'token')} revoked: {', '.join(token.name for token in revoked)}"
+    return Answer({"tokens": [token_view(token, "revoked") for token in revoked]}, text)
+
+
+def _role_of_client(session: Session, folder: Path, client: str) -> str:
+    from archivist.access.roles import session_role
+
+    rules = session.load_settings(session.find_bank_path()).config.core.roles
+    return session_role(rules, client=client, folder=str(folder))
 
 
 @click.command()
-@click.option(
-    "--tools",
-    "sets",
-    default="default",
-    metavar="SETS",
-    show_default=True,
-    help=f"Which tools, comma-separated: default, {', '.join(_SETS)}, all.",
-)
+@click.option("--tools", "sets", default="default", metavar="SETS", show_default=True,
+              help=f"Which tools, comma-separated: default, {', '.join(_SETS)}, all.")  # fmt: skip
 @click.option("--http", "place", metavar="HOST:PORT", help="Serve over HTTP on this machine, not stdio.")
 @click.option("--bank", "bank_path", metavar="PATH", help="Project folder or bank file.")
 @click.option("--actor", "actor_text", metavar="WHO", help="The actor; by default the agent that connects.")
@@ -238,8 +232,9 @@ def mcp(session: Session, /, sets: str, place: str | None, as_json: bool, **give
     server = _import_door("archivist.edges.mcp.server", "mcp")
     # Over HTTP there is no working folder, and each client's token is in a bank.
     open_files = partial(_open_workspace, named) if listening is None else None
+    role_of = partial(_role_of_client, named, folder) if folder is not None else None
     memory = server.MemoryServer(
-        lambda: named.bank(folder=folder), chosen, actor=actor, open_files=open_files
+        partial(named.bank, folder=folder), chosen, actor=actor, role_of=role_of, open_files=open_files
     )
     if listening is None:
         if sys.stdin.isatty():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,11 +87,16 @@ class Session:
         from archivist.trust import describe_loss, find_pulled_problem
 
         effective = self.load_settings(place)
+        actor, rules = self.actor(), effective.config.core.roles
+        if not actor.role and folder is not None and (rules or os.environ.get("ARCHIVIST_ROLE")):
+            from archivist.access.roles import session_role
+
+            actor = replace(actor, role=session_role(rules, folder=str(folder)))
         loaded = iter([effective])
         bank = Bank.open(
-            place,
+            bank_file(place),
             create=is_global,
-            actor=self.actor(),
+            actor=actor,
             # Read once to open, and again when a right may have changed.
             config=lambda: (next(loaded, None) or self.load_settings(place)).config,
             folder=folder,
@@ -99,9 +105,8 @@ class Session:
         if passed is not None:
             name = on_one_line(str(bank_file(passed)))
             note(f"archivist: passed over {name}, which is not yours: archivist trust shows it")
-        is_file_bank = not is_global and not bank.store.server
-        for problem in () if not is_file_bank else (describe_loss(bank.path), find_pulled_problem(bank.path)):
-            if problem:
+        if not is_global and not bank.store.server:
+            for problem in filter(None, (describe_loss(bank.path), find_pulled_problem(bank.path))):
                 note(f"archivist: {problem}")
         note_finished_erasures(bank)
         if not is_global and any(effective.config.files):
@@ -112,11 +117,9 @@ class Session:
         if guarded and bank.actor.kind.value == "agent":
             from archivist.access.rights import Layer, Verb
 
-            hint = "only people and orchestrators may set it"
-            try:
+            with bank:
+                hint = "only people and orchestrators may set it"
                 bank.refuse(Layer.BANK, Verb.WRITE, what=guarded[0], hint=hint)
-            finally:
-                bank.close()
         return bank
 
     def _read_files(self, bank: Bank) -> None:
@@ -136,15 +139,17 @@ class Session:
             note(f"hint: if it is yours, archivist import --approve {copies} takes it with its counts{waits}")
         elif done.waiting:
             note(f"archivist: changed by somebody else: {', '.join(done.changed)}")
-            note(
-                f"hint: {names} wait for you: archivist lessons list --waiting, archivist lessons approve ID"
-            )
+            ways = "archivist lessons list --waiting, archivist lessons approve ID"
+            note(f"hint: {names} wait for you: {ways}")
         if done.left:
             more = f" and {len(done.left) - _NAMED} more" if len(done.left) > _NAMED else ""
             note(
                 f"archivist: edits by hand that were not taken: {', '.join(done.left[:_NAMED])}{more}"
-                " (archivist lessons forget ID deletes; counts come from runs)"
+                " (archivist lessons forget ID and archivist stream remove ID delete; counts come from runs)"
             )
+        if done.edited:
+            copies = " ".join(map(quote_path, done.edited))
+            note(f"hint: if they are yours, archivist import --approve {copies} takes them")
         for problem in done.problems[:_NAMED]:
             note(f"archivist: {problem}")
 
@@ -177,17 +182,14 @@ class Session:
                     if with_people or OF_PERSON not in each:
                         found |= {each if len(files) == 1 else str(file): file for file in files}
             elif len(known.get(name, ())) > 1:
-                paths = ", ".join(map(str, known[name]))
-                raise InputError(
-                    f"{len(known[name])} banks are called {name!r}", hint=f"name a path: {paths}"
-                )
+                hint = f"name a path: {', '.join(map(str, known[name]))}"
+                raise InputError(f"{len(known[name])} banks are called {name!r}", hint=hint)
             elif name in known or has_bank_at(bank_file(Path(name))):
                 file = known[name][0] if name in known else bank_file(Path(name))
                 found[name if name in known else bank_name(file.absolute())] = file
             else:
-                raise NoBankError(
-                    name, hint=f"yours are {', '.join(sorted(known)) or 'none'}; or name a path"
-                )
+                hint = f"yours are {', '.join(sorted(known)) or 'none'}; or name a path"
+                raise NoBankError(name, hint=hint)
         if not found:
             raise NoBankError(names)
         return found
@@ -231,7 +233,8 @@ class Session:
         # With the defaults, so that a broken configuration does not let an agent through; nor does a bank
         # that cannot be opened.
         if place := self.find_bank_path():
-            with suppress(BankError), Bank.open(place, create=False, actor=actor, config=Config()) as bank:
+            file = bank_file(place)
+            with suppress(BankError), Bank.open(file, actor=actor, config=Config()) as bank:
                 bank.require(*wanted)
         raise AccessError(str(actor), wanted[1].value, layer, hint=access_hint(*wanted))
 

@@ -30,7 +30,7 @@ from archivist.capture.service import CaptureOverrides, CaptureResult
 from archivist.doctor import LOG, logged_versions
 from archivist.edges.cli import options
 from archivist.edges.cli.banks import create_bank, refuse_global_place
-from archivist.edges.cli.install import ASKS, project_root, without_doubles
+from archivist.edges.cli.install import describe_question, project_root, without_doubles
 from archivist.edges.cli.output import (
     EXIT_PARTIAL,
     ask,
@@ -47,7 +47,6 @@ from archivist.edges.cli.wording import approval_notes, name_problem, pluralize,
 from archivist.edges.hook_events import CLIENTS, EVENT_NAMES, PROMPT, TOOL_FAILURE
 from archivist.edges.install import chain, changes
 from archivist.edges.install.changes import (
-    NO_LOCAL_SERVER,
     ClientPlan,
     SetupRecord,
 )
@@ -57,7 +56,7 @@ from archivist.errors import AccessError, ArchivistError, InputError, UntrustedB
 from archivist.files import hook_log
 from archivist.files.git import remove_bank_exclusion
 from archivist.files.open import read_small_text, real_path
-from archivist.files.worktrees import bank_place, repositories_above, shared_git_dir, worktrees_of
+from archivist.files.worktrees import bank_place, shared_git_dir, worktrees_of
 from archivist.records import Lesson
 from archivist.records.words import ActorKind, Provenance
 from archivist.reflect.trigger import ReflectionOutcome
@@ -153,7 +152,7 @@ def _set_up(
     choice = _plan_clients(checkout, logs, named, user=user)
     plans, present = choice.plans, choice.present
     view = _view_found(file, logs, places, unreadable, choice) | {"dry_run": how["dry_run"]}
-    has_repository = bool(repositories_above(file))
+    has_repository = shared_git_dir(checkout) is not None
     sessions = _describe_sessions(logs, places, has_repository=has_repository)
     was_at = _find_former_folder(file)
     if how["dry_run"]:
@@ -185,7 +184,7 @@ def _set_up(
         choice = _note_versions(checkout, choice, logged_versions(bank))
         _show_plans(plans, choice.remarks, checkout, tell)
         view["installed"] = _connect(choice, record, state, tell, yes=how["yes"])
-        _tell_brief(bank, brief, request, tell, is_connected=bool(view["installed"] or present))
+        _tell_brief(brief, tell, is_connected=bool(view["installed"] or present))
     for line in (*notes, *warnings, *replaced, *problem_lines(problems)):
         note(line)
     tell("\nUndo all of it: archivist setup --undo. Bring in what is new: archivist setup.")
@@ -208,6 +207,7 @@ def _view_found(
         "gone": dict(places.gone),
         "left_out": dict(places.left_out),
         "lost": dict(places.lost),
+        "replaced": dict(places.replaced),
         "unreadable": unreadable,
         "is_partial": bool(unreadable),
         "clones": list(map(str, places.clones)),
@@ -293,6 +293,12 @@ def _describe_sessions(logs: Sequence[ClientLog], places: CheckoutPlaces, *, has
         # Of a folder that is there its own files say what it is.
         absent = [folder for folder in left_out if not paths.is_folder(Path(folder))]
         lines.append(f"{began}; if it was not, {name_take(absent)}" if absent else began)
+    take = f"archivist setup --moved-from {shlex.quote(str(places.trees[0]))}"
+    lines += [
+        f"{count} left out that began here and whose logs name another repository,"
+        f" {on_one_line(remote)[:100]}; to take them: {take}"
+        for remote, count in places.replaced.items()
+    ]
     return "\n          ".join(lines)
 
 
@@ -484,13 +490,18 @@ def _plan_clients(
             remarks.append(f"{client} is left out: {error.message}; {error.hint}")
             refused.append(client)
             continue
-        plans.append(plan)
         is_served = any(each.client == client and each.has_server for each in installs)
-        remarks += [remark for remark in plan.remarks if not is_served or NO_LOCAL_SERVER not in remark]
+        plans.append(plan._replace(add_server="") if is_served else plan)
         is_shared = plan.place.is_user or client in SHARED_BY_WORKTREES
         if len(worktrees_of(checkout)) > 1 and not is_shared:
             also = "in each worktree archivist setup, or once archivist setup --user"
             remarks.append(f"{client} reads the settings of the folder where it starts: {also}")
+    remarks += changes.list_remarks(plans)
+    absent = [each for each in CLIENTS if each in used and each not in (*wanted, *others, *scopes)]
+    if absent := [each for each in without_doubles([*wanted, *scopes, *absent]) if each in absent]:
+        options = " ".join(f"--client {client}" for client in absent)
+        named_absent = ", ".join(absent)
+        remarks.append(f"not found on this machine: {named_absent}; to connect: archivist setup {options}")
     if offered := [client for client in others if client not in scopes]:
         options = " ".join(f"--client {client}" for client in offered)
         remarks.append(f"without a session here: {', '.join(offered)}; to connect: archivist setup {options}")
@@ -576,14 +587,12 @@ def _connect(choice: _ClientChoice, record: SetupRecord, state: Path, tell: Any,
         # Before the files: what is half written can be undone, too.
         record.save(state)
         changes.apply_plan(plan)
-        if plan.client in ASKS:
-            tell(f"          {ASKS[plan.client]}")
+        if asked := describe_question(plan):
+            tell(f"          {asked}")
     return [plan.client for plan in plans]
 
 
-def _tell_brief(
-    bank: Bank, brief: RenderedBrief, request: BriefRequest, tell: Any, *, is_connected: bool
-) -> None:
+def _tell_brief(brief: RenderedBrief, tell: Any, *, is_connected: bool) -> None:
     """Print what the next session is told, or would be if a client were connected."""
     if brief.text:
         told = "The next session here is told:"
@@ -597,7 +606,7 @@ def _tell_brief(
             tell(crowded)
     else:
         # What to do about it has been said above.
-        reason = bank.briefs.explain_empty(brief, request).partition(": ")[0]
+        reason = brief.why_no_lesson.partition(": ")[0]
         tell(f"\nThe next session here is told nothing yet: {reason}.")
 
 

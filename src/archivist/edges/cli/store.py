@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,18 +21,22 @@ from archivist.edges.cli.session import Session, note_finished_erasures
 from archivist.edges.cli.wording import pluralize
 from archivist.errors import ArchivistError, InputError, NoBankError, UntrustedBankError
 from archivist.files.git import exclude_from_git, keep_out_of_git
+from archivist.files.open import refuse_to_fill_disk
 from archivist.store.move import MoveResult, MoveStep, copy_bank
 from archivist.store.sqlite.copies import put_in_place, restore_backup, salvage_bank
 from archivist.store.sqlite.salvage import SalvageAccount
 from archivist.store.sqlite.store import SqliteStore
 from archivist.trust import note_server_bank, server_bank_of
 
+if TYPE_CHECKING:
+    from archivist.store.postgres.maintenance import ServerStatus
+
 _MOVING = ".moving"
 
 
-@click.group(cls=CommandGroup)
-def store() -> None:
-    """Keep banks on a PostgreSQL server: set it up, look at it, move a bank there and back."""
+store = CommandGroup(
+    "store", help="Keep banks on a PostgreSQL server: set it up, look at it, move a bank there and back."
+)
 
 
 @options.command(store, "init", owners_of="bank")
@@ -68,8 +72,7 @@ def store_status(session: Session, is_global: bool) -> Answer:
         found = describe_server(paths.url_on_server(file, _require_server(session), server_bank_of(file)))
         rows = [(name.replace("_", " "), count) for name, count in found.rows.items() if count]
         view |= {"rows": found.rows, "bytes": found.total_bytes, "indexes": found.indexes}
-        lines.append(f"size    {found.total_bytes / 1024 / 1024:.1f} MB, all banks of the database together")
-        lines += [f"index   {name}" for name in found.indexes]
+        lines += _size_lines(found)
     else:
         view["bytes"] = file.stat().st_size
         lines.append(f"size    {file.stat().st_size / 1024 / 1024:.1f} MB")
@@ -88,14 +91,14 @@ def _server_status(session: Session) -> Answer:
     engine = f"PostgreSQL {found.version}" + (f" with vector {found.vectors}" if found.vectors else "")
     view: dict[str, Any] = {"bank": None, "server": found.place, "engine": engine, "ok": not found.problem}
     view |= {"problem": found.problem, "bytes": found.total_bytes, "indexes": found.indexes}
-    lines = [
-        f"server  {found.place}",
-        f"engine  {engine}",
-        *([f"problem {found.problem}"] * bool(found.problem)),
-    ]
-    lines.append(f"size    {found.total_bytes / 1024 / 1024:.1f} MB, all banks of the database together")
-    lines += [f"index   {name}" for name in found.indexes]
+    problem = [f"problem {found.problem}"] if found.problem else []
+    lines = [f"server  {found.place}", f"engine  {engine}", *problem, *_size_lines(found)]
     return Answer(view, "\n".join(lines), code=1 if found.problem else 0)
+
+
+def _size_lines(found: ServerStatus) -> list[str]:
+    size = f"size    {found.total_bytes / 1024 / 1024:.1f} MB, all banks of the database together"
+    return [size, *(f"index   {name}" for name in found.indexes)]
 
 
 @options.command(store, "move", owners_of="bank")
@@ -116,10 +119,8 @@ def move_store(session: Session, to: str, name: str, is_global: bool) -> Answer:
     if name and to == "file":
         raise InputError("--as names a bank on the server")
     moved, where = _move_to_server(session, file, name) if to == "server" else _move_to_file(session, file)
-    text = (
-        f"moved {pluralize(moved.rows, 'row')}, {pluralize(moved.entries, 'ledger entry')} with their chain,"
-        f" {pluralize(moved.vectors, 'vector')}: {where}"
-    )
+    rows, vectors = pluralize(moved.rows, "row"), pluralize(moved.vectors, "vector")
+    text = f"moved {rows}, {pluralize(moved.entries, 'ledger entry')} with their chain, {vectors}: {where}"
     return Answer({"bank": where, **moved._asdict()}, text)
 
 
@@ -204,10 +205,8 @@ def _copy(source: Any, target: Any) -> MoveResult:
 def _require_server(session: Session) -> str:
     if url := server_url(session.load_settings(session.find_bank_path()).config):
         return url
-    raise InputError(
-        "no server is named",
-        hint="set ARCHIVIST_STORE=postgresql://HOST/DATABASE, or archivist config set --global store.url URL",
-    )
+    hint = "set ARCHIVIST_STORE=postgresql://HOST/DATABASE, or archivist config set --global store.url URL"
+    raise InputError("no server is named", hint=hint)
 
 
 # A screenful; the ledger of the new bank has the whole list.
@@ -236,18 +235,14 @@ def restore(session: Session, file: Path, accept: bool, is_global: bool) -> Answ
     """
     place = _bank_place(session, is_global, must_exist=False)
     if not paths.is_file(file):
-        hint = "name a file that archivist backup wrote"
-        raise InputError(f"there is no backup {str(file)!r}", hint=hint)
+        raise InputError(f"there is no backup {str(file)!r}", hint="name a file that archivist backup wrote")
     folders = session.load_settings(None).config.trust.folders
     with Bank.preview(file.absolute()) as copy:
-        is_known = bool(trust.places_of(trust.mark_of(copy.store))) or trust.is_accepted(
-            file.absolute(), folders
-        )
+        is_known = bool(trust.places_of(trust.mark_of(copy.store)))
+    is_known = is_known or trust.is_accepted(file.absolute(), folders)
     if not is_known and not accept and not is_global:
-        raise InputError(
-            f"{str(file)!r} is no backup of a bank that you made or accepted here",
-            hint="archivist restore FILE --accept restores it all the same",
-        )
+        hint = "archivist restore FILE --accept restores it all the same"
+        raise InputError(f"{str(file)!r} is no backup of a bank that you made or accepted here", hint=hint)
     written: dict[str, str] = {}
     # What killed erasures left is finished before the bank that says so is replaced.
     with suppress(ArchivistError), Bank.open(place, create=False, actor=session.actor()) as bank:
@@ -281,10 +276,15 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
     is_ours = trust.is_accepted(place, folders)
     if is_ours:
         trust.refuse_foreign_log(place, folders)
-        is_ours = _has_own_mark(place)
+        noted = trust.find_note(place)
+        # A bank whose mark cannot be read is believed by its place.
+        with suppress(ArchivistError), Bank.preview(place) as copy:
+            is_ours = noted is None or trust.mark_of(copy.store) in ("", noted.get("mark"))
     if replace and not is_ours:
         raise UntrustedBankError(str(place))
     new = target or place.with_name(f"{place.name}.salvaged-{now:%Y%m%dT%H%M%S%f}")
+    with suppress(FileNotFoundError):
+        refuse_to_fill_disk([place], new.parent)
     account = salvage_bank(place, new, now)
     kept = None
     if replace:
@@ -307,18 +307,7 @@ def salvage(session: Session, target: Path | None, replace: bool, is_global: boo
     else:
         notes = ["hint: archivist salvage --replace puts such a bank in place of the damaged one"]
     text = "\n".join([f"{'replaced' if kept else 'wrote'} {new}", *_account_lines(account)])
-    code = 0 if account.is_complete else EXIT_PARTIAL
-    return Answer(view, text, notes, code=code, warnings=warnings)
-
-
-def _has_own_mark(place: Path) -> bool:
-    """Say whether a bank's mark is the noted one; one that cannot be read is believed by its place."""
-    note = trust.find_note(place)
-    try:
-        with Bank.preview(place) as copy:
-            return note is None or trust.mark_of(copy.store) in ("", note.get("mark"))
-    except ArchivistError:
-        return True
+    return Answer(view, text, notes, code=0 if account.is_complete else EXIT_PARTIAL, warnings=warnings)
 
 
 def _embed_if_possible(bank: Bank) -> list[str]:
@@ -334,10 +323,8 @@ def _bank_place(session: Session, is_global: bool, *, must_exist: bool = True) -
     """Return the file of the bank, which need not open."""
     place = paths.home_folder() if is_global else session.find_bank_path()
     if place is not None and trust.server_bank_of(paths.bank_file(place)):
-        raise InputError(
-            "the bank is on a server, and not a file",
-            hint="pg_dump and pg_restore copy the database; archivist store move file makes it a file",
-        )
+        hint = "pg_dump and pg_restore copy the database; archivist store move file makes it a file"
+        raise InputError("the bank is on a server, and not a file", hint=hint)
     if is_global:
         return paths.bank_file(paths.home_folder())
     if place is None and (must_exist or session.bank_path):

@@ -48,15 +48,12 @@ def list_tasks(bank: Bank, /, **filters: Any) -> Answer:
     """List the tasks, oldest first, and what open ones wait for."""
     found = bank.tasks.query(**filters)
     waiting = bank.tasks.waits_for(found)
-    columns = (
-        "id", "state", "owner", ("Tries", "attempts"),
-        ("Waits for", lambda task: ", ".join(waiting[task.id])), ("Task", _task_line),
-    )  # fmt: skip
-
-    def view(task: Task) -> views.View:
-        return views.task_view(task, waiting[task.id])
-
-    return list_records("tasks", found, view, *columns, empty="no tasks: archivist tasks add makes one")
+    waits = ("Waits for", lambda task: ", ".join(waiting[task.id]))
+    columns = "id", "state", "owner", ("Tries", "attempts"), waits, ("Task", _task_line)
+    nothing = "no tasks: archivist tasks add makes one"
+    return list_records(
+        "tasks", found, lambda task: views.task_view(task, waiting[task.id]), *columns, empty=nothing
+    )
 
 
 @options.bank_command(tasks, "show")
@@ -67,10 +64,7 @@ def show_task(bank: Bank, name: str) -> Answer:
     view = views.task_view(task, bank.tasks.waits_for([task])[task.id])
     attempts = [views.attempt_view(bank, each) for each in reversed(bank.attempts.query(task=task.id))]
     artifacts = bank.artifacts.query(task=task.id)
-    shown = {**view, **{key: ", ".join(value) for key, value in view.items() if isinstance(value, list)}}
-    shown |= {
-        key: views.time_text(getattr(task, key)) for key in ("created", "updated", "started", "finished")
-    }
+    shown = view | views.pick(task, "created updated started finished")
     lines = [task.title, "", *field_lines((item for item in shown.items() if item[0] != "title"), _WIDTH)]
     lines += ["", *(f"{each['action']}: {each['approach']}  {each['outcome'] or ''}" for each in attempts)]
     lines += [f"{each.type.value}: {each.path}" for each in artifacts]
@@ -140,16 +134,12 @@ def activity(bank: Bank, agent: str) -> Answer:
 
 
 @options.bank_command(tasks, "run")
-@click.option(
-    "--worker", "workers", metavar="AGENT=COMMAND", multiple=True, required=True,
-    help="The command that does the tasks of an agent; repeatable.",
-)  # fmt: skip
+@click.option("--worker", "workers", metavar="AGENT=COMMAND", multiple=True, required=True,
+              help="The command that does the tasks of an agent; repeatable.")  # fmt: skip
 @click.option("--planner", metavar="COMMAND", default="", help="A command that prints tasks as JSON lines.")
 @click.option("--at-once", type=click.IntRange(1, 64), metavar="N", default=2, help="Workers at once.")
 @click.option("--timeout", "timeout_s", type=float, metavar="S", help="Seconds that a worker may take.")
-def run_tasks(
-    bank: Bank, /, workers: tuple[str, ...], planner: str, at_once: int, timeout_s: float | None
-) -> Answer:
+def run_tasks(bank: Bank, /, workers: tuple[str, ...], planner: str, **limits: Any) -> Answer:
     """Work until no task can begin: plan, execute with workers, observe, learn. Exit 1 when a task failed.
 
     A worker reads its task from stdin; exit code 0 completes it, and its last line is the result.
@@ -169,7 +159,7 @@ def run_tasks(
 
     unsubscribe = bank.bus.subscribe(print_step)
     try:
-        done = bank.tasks.run(commands, planner=_split_command(planner), at_once=at_once, timeout_s=timeout_s)
+        done = bank.tasks.run(commands, planner=_split_command(planner), **limits)
     finally:
         unsubscribe()
     left = f", {pluralize(len(done.left), 'task')} left: {', '.join(done.left)}" if done.left else ""
@@ -199,16 +189,15 @@ def _one_task(bank: Bank, task: Task) -> Answer:
 
 def _activity_lines(found: AgentActivity) -> list[str]:
     """Return what an agent is doing in sentences, and its last attempts."""
-    tasks = [
-        f"working on {task.id} since {views.time_text(task.started)}: {task.title}" for task in found.tasks
+    busy = [
+        f"working on {each.id} since {views.time_text(each.started)}: {each.title}" for each in found.tasks
     ]
     own = {task.run for task in found.tasks}
-    runs = [
-        f"in run {run.id} since {views.time_text(run.started)}{f': {run.task}' if run.task else ''}"
-        for run in found.runs
-        if run.id not in own
-    ]
-    lines = [f"{found.agent}  {line}" for line in (*tasks, *runs)] or [f"{found.agent}  idle"]
+    for run in found.runs:
+        if run.id not in own:
+            task = f": {run.task}" if run.task else ""
+            busy.append(f"in run {run.id} since {views.time_text(run.started)}{task}")
+    lines = [f"{found.agent}  {line}" for line in busy or ["idle"]]
     lines[0] += f"  ({found.done} done, {found.failed} failed)"
     for each in found.recent:
         outcome = shorten_line(each.outcome, _TITLE_CHARACTERS)

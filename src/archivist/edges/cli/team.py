@@ -105,8 +105,8 @@ def share_runs(session: Session, runs: tuple[str, ...], bank: str) -> Answer:
     if outbox is None:
         raise ConfigError("no server is configured for this project", hint="archivist sync --to URL")
     done = [outbox.call("POST", f"/api/runs/{quote(run)}/share", {"to": bank}) for run in runs]
-    lines = [f"{each.get('run')}  shared with {each.get('bank')}" for each in done]
-    return Answer({"shared": done}, "\n".join(lines))
+    text = "\n".join(f"{each.get('run')}  shared with {each.get('bank')}" for each in done)
+    return Answer({"shared": done}, text)
 
 
 # To ask a bank whether a run waits takes 0.1 ms.

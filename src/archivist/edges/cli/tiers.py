@@ -30,21 +30,15 @@ _TYPE = options.enum_choice(EntryType)
 _pr_option = click.option(
     "--pr", "prs", type=int, multiple=True, metavar="N", help="A related pull request; repeatable."
 )
-_cycles_option = click.option(
-    "--cycles", metavar="A[:B]", default="", help="Only these cycles, also archived."
-)
+_cycles = click.option("--cycles", metavar="A[:B]", default="", help="Only these cycles, also archived.")
 
 stream = CommandGroup("stream", help="Log what agents do, cycle by cycle; list it, search it, reflect on it.")
 
 
 @options.bank_command(stream)
 @click.argument("action")
-@click.option(
-    "--cycle",
-    type=click.IntRange(0, MAX_CYCLE),
-    metavar="N",
-    help="The cycle; by default the role's current.",
-)
+@click.option("--cycle", type=click.IntRange(0, MAX_CYCLE), metavar="N",
+              help="The cycle; by default the role's current.")  # fmt: skip
 @click.option("--role", metavar="R", default="", help="Who acted; by default the actor's own role.")
 @options.importance
 @click.option("--type", type=_TYPE, default="action", show_default=True, help="Its type.")
@@ -63,7 +57,7 @@ def log(bank: Bank, /, action: str, reflect: bool, **fields: Any) -> Answer:
     if reflect and due:
         done = _insights_answer(bank.stream.reflect(if_due=True))
         view |= {"reflection_due": "", "reflection": done.view}
-        return Answer(view, f"{text}\n{done.text}".rstrip(), done.notes)
+        return done._replace(view=view, text=f"{text}\n{done.text}".rstrip())
     hint = f"hint: reflection is due ({due}): archivist stream reflect"
     return Answer({**view, "reflection_due": due}, text, (hint,) if due else ())
 
@@ -77,7 +71,7 @@ def cycle(bank: Bank, role: str) -> Answer:
 
 
 @options.bank_command(stream, "list")
-@_cycles_option
+@_cycles
 @options.role
 @click.option("--importance", type=int, default=1, metavar="1-10", help="The minimum importance.")
 @options.limit("At most N, the latest; 20 by default.")
@@ -116,21 +110,18 @@ def show(bank: Bank, name: str) -> Answer:
 @options.role
 @click.option("--issue", type=int, metavar="N", help="Only what refers to this issue.")
 @click.option("--importance", "min_importance", type=int, metavar="1-10", help="The minimum importance.")
-@_cycles_option
+@_cycles
 @click.option("--hot", "is_hot", is_flag=True, help="Only the cycles that are not archived.")
 @options.limit(most=200, default=5, show_default=True)
 def search(bank: Bank, /, text: str, cycles: str, is_hot: bool, **filters: Any) -> Answer:
     """Search the entries for QUERY by recency, importance and relevance, best match first."""
-    found = bank.stream.search(
-        text, cycles=_parse_cycles(cycles) if cycles else None, tier="stream" if is_hot else "", **filters
-    )
-    lines = []
-    for hit, entry in found:
+    span, tier = _parse_cycles(cycles) if cycles else None, "stream" if is_hot else ""
+    hits, lines = [], []
+    for hit, entry in bank.stream.search(text, cycles=span, tier=tier, **filters):
+        hits.append({**entry_view(entry), "score": round(hit.score, 4)})
         lines.append(f"{hit.score:.2f}  {entry.id}  cycle {entry.cycle}  {entry.role}".rstrip())
-        told = f"{hit.text}{_quote_mark(entry)}"
-        lines += [f"      {line}" for line in (told, *(f"({remark})" for remark in hit.notes))]
-    hits = [{**entry_view(entry), "score": round(hit.score, 4)} for hit, entry in found]
-    return Answer({"hits": hits}, "\n".join(lines), () if found else ("nothing found",))
+        lines += [f"      {hit.text}{_quote_mark(entry)}", *(f"      ({remark})" for remark in hit.notes)]
+    return Answer({"hits": hits}, "\n".join(lines), () if hits else ("nothing found",))
 
 
 @options.bank_command(stream)
@@ -164,8 +155,7 @@ def remove(bank: Bank, name: str) -> Answer:
 @options.no_llm
 def reflect(bank: Bank, if_due: bool, no_llm: bool) -> Answer:
     """Write what recurred since the last reflection to stream and archive. Needs no language model."""
-    with_model = bool(bank.config.model.name) and not no_llm
-    done = bank.stream.reflect(if_due=if_due, with_model=with_model)
+    done = bank.stream.reflect(if_due=if_due, with_model=bool(bank.config.model.name) and not no_llm)
     answer = _insights_answer(done)
     told = describe_report(model_report_view([done.model])) if done.model else []
     return answer._replace(notes=(*answer.notes, *told))
@@ -183,9 +173,8 @@ def import_(bank: Bank, paths: tuple[Path, ...], strict: bool, is_approved: bool
     """
     done = bank.stream.import_lines(paths, is_strict=strict, is_approved=is_approved)
     embed(bank)
-    skipped = [str(problem) for problem in done.problems]
-    view = {**done._asdict(), "skipped": skipped}
-    del view["problems"]
+    view = done._asdict()
+    view["skipped"] = skipped = list(map(str, view.pop("problems")))
     text = f"entries: {done.added} new, {done.changed} changed, {done.unchanged} the same"
     left = f"left as they are: {pluralize(done.left, 'entry')}; --approve takes the files' words"
     return Answer(view, text, (left,) if done.left else (), skipped=skipped)
@@ -207,11 +196,10 @@ def _parse_cycles(text: str) -> tuple[int, int]:
     """Read `180` or `180:185`."""
     first, mark, last = text.partition(":")
     try:
-        return int(first), int(last) if mark else int(first)
+        return int(first), int(last if mark else first)
     except ValueError:
-        raise click.UsageError(
-            f"cycles {text!r} are not a range\nhint: one cycle, 180, or two, 180:185"
-        ) from None
+        hint = "one cycle, 180, or two, 180:185"
+        raise click.UsageError(f"cycles {text!r} are not a range\nhint: {hint}") from None
 
 
 def _insights_answer(done: Insights) -> Answer:
@@ -314,10 +302,9 @@ def watch(bank: Bank, folder: Path, type: str | None, pattern: str) -> Answer:  
 def unwatch(bank: Bank, folder: str, keep: bool) -> Answer:
     """Stop watching FOLDER and remove its texts from the archive, unless --keep is given."""
     texts = bank.documents.unwatch(folder, keep=keep)
-    return Answer(
-        {"folder": folder, "texts": texts, "kept": keep},
-        f"{folder} is no longer watched; {pluralize(texts, 'text')} {'kept' if keep else 'removed'}",
-    )
+    end = f"{pluralize(texts, 'text')} {'kept' if keep else 'removed'}"
+    view = {"folder": folder, "texts": texts, "kept": keep}
+    return Answer(view, f"{folder} is no longer watched; {end}")
 
 
 @options.bank_command(archive)
@@ -335,10 +322,8 @@ def remove_texts(bank: Bank, sources: tuple[str, ...]) -> Answer:
     """Remove texts from the archive: all of them, or none if one is unknown."""
     with bank.transaction():
         pieces = sum(bank.documents.remove(source) for source in sources)
-    return Answer(
-        {"removed": list(sources), "pieces": pieces},
-        f"{pluralize(len(sources), 'text')} removed ({pluralize(pieces, 'piece')})",
-    )
+    text = f"{pluralize(len(sources), 'text')} removed ({pluralize(pieces, 'piece')})"
+    return Answer({"removed": list(sources), "pieces": pieces}, text)
 
 
 @options.bank_command(archive, "import-bank")
@@ -356,13 +341,10 @@ def import_bank(bank: Bank, paths: tuple[Path, ...], is_approved: bool) -> Answe
     counts = {"role": len(done.roles), "thread": done.threads, "entry": done.entries, "lesson": done.lessons}
     counts["document"] = done.documents
     imported = ", ".join(pluralize(number, noun) for noun, number in counts.items())
+    text = f"{pluralize(done.pages, 'bank')} imported, {done.unchanged} known already: {imported}"
     kept = f"kept as documents: {pluralize(len(done.kept), 'section')} ({', '.join(done.kept)})"
-    return Answer(
-        done._asdict(),
-        f"{pluralize(done.pages, 'bank')} imported, {done.unchanged} known already: {imported}",
-        [kept] * bool(done.kept) + waiting_notes(done.waiting),
-        problems=done.problems,
-    )
+    notes = [kept] * bool(done.kept) + waiting_notes(done.waiting)
+    return Answer(done._asdict(), text, notes, problems=done.problems)
 
 
 def _pieces_answer(bank: Bank, pieces: Sequence[Document], text: str) -> Answer:

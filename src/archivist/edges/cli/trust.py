@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from archivist.edges.cli import options
 from archivist.edges.cli.output import Answer, confirm, note
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.wording import pluralize
+from archivist.edges.views import pick
 from archivist.errors import AccessError, NoBankError, UntrustedBankError
 from archivist.files.git import keep_out_of_git
 from archivist.files.worktrees import remote_of, repository_of
@@ -77,9 +79,12 @@ def trust(
         text = "It is trusted no longer." if was_there else "It was not trusted."
         return Answer({"bank": str(file), "trusted": False, "changed": was_there}, text)
     folders = session.load_settings(None).config.trust.folders
-    if not show and is_accepted(file, folders) and _opens(session, file) and not lost_changes(file):
-        view = {"bank": str(file), "trusted": True, "changed": False}
-        return Answer(view, f"It is trusted: {on_one_line(str(file))}")
+    if not show and is_accepted(file, folders) and not lost_changes(file):
+        # Its own mark counts too, not only its place.
+        with suppress(UntrustedBankError):
+            Bank.open(file, create=False, actor=actor).close()
+            view = {"bank": str(file), "trusted": True, "changed": False}
+            return Answer(view, f"It is trusted: {on_one_line(str(file))}")
     with Bank.preview(file) as bank:
         view, lines = _describe_bank(bank, file)
         shown = bank.shown_digest
@@ -93,21 +98,11 @@ def trust(
         lines = []
     revoked = Bank.accept(file, actor, shown=shown)
     view = {**view, "trusted": True, "changed": True, "tokens_revoked": revoked}
-    end = [f"Accepted: {on_one_line(str(file))}"]
-    problem = keep_out_of_git(file)
+    lines.append(f"Accepted: {on_one_line(str(file))}")
     if revoked:
-        end.append(f"{pluralize(revoked, 'access token')} revoked, since nobody here gave them")
-    warnings = [f"archivist: {problem}"] if problem else []
-    return Answer(view, "\n".join((*lines, *end)), warnings=warnings)
-
-
-def _opens(session: Session, file: Path) -> bool:
-    """Say whether the bank opens as it is: its own mark counts too, not only its place."""
-    try:
-        Bank.open(file, create=False, actor=session.actor()).close()
-    except UntrustedBankError:
-        return False
-    return True
+        lines.append(f"{pluralize(revoked, 'access token')} revoked, since nobody here gave them")
+    problem = keep_out_of_git(file)
+    return Answer(view, "\n".join(lines), warnings=[f"archivist: {problem}"] if problem else [])
 
 
 def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]]:
@@ -121,8 +116,7 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
     root = paths.project_folder(file)
     before = [str(place) for place in places_of(mark_of(bank.store)) if place != file]
     lessons = bank.lessons.query(Query(limit=None, statuses=(Status.ACTIVE,)))
-    texts = {each.id: f"{each.summary}\n{each.rule}\n{each.detail}" for each in lessons}
-    risky = {name: risk for name, text in texts.items() if (risk := text_risk(text))}
+    risky = {each.id: text_risk(f"{each.summary}\n{each.rule}\n{each.detail}") for each in lessons}
     view: dict[str, object] = {
         "bank": str(file),
         "owner": _owner_of(file),
@@ -131,11 +125,7 @@ def _describe_bank(bank: Bank, file: Path) -> tuple[dict[str, object], list[str]
         "counts": counts,
         "changes": [{"time": str(each.time), "actor": str(each.actor), "verb": each.verb} for each in ends],
         "lessons": [
-            {
-                "id": each.short_id,
-                **{name: getattr(each, name) for name in ("summary", "rule", "detail")},
-                "risk": risky.get(each.id, ""),
-            }
+            {"id": each.short_id, **pick(each, "summary rule detail"), "risk": risky[each.id]}
             for each in lessons
         ],
         "blocks": [{"section": str(each.section), "content": each.content} for each in blocks],
@@ -162,14 +152,12 @@ def _told_lines(blocks: Sequence[Block], lessons: Sequence[Lesson], risky: Mappi
     """Return what agents would be told: what could hurt comes first and whole, not among the rest."""
     contents = [(str(each.section), json.dumps(each.content, ensure_ascii=False)) for each in blocks]
     hurting = [(name, text, risk) for name, text in contents if (risk := text_risk(text))]
-    hurting += [
-        (each.short_id, f"{each.summary} {each.rule}", risky[each.id]) for each in lessons if each.id in risky
-    ]
+    words = {each.id: (each.short_id, f"{each.summary} {each.rule}") for each in lessons}
+    hurting += [(*words[name], risk) for name, risk in risky.items() if risk]
     lines = ["Read these first: agents would be told to run what can hurt"] if hurting else []
     lines += [f"  {name}  ({risk}) {shorten_line(text, _RISKY_CHARACTERS)}" for name, text, risk in hurting]
-    rest = [each for each in lessons if each.id not in risky]
-    told = [(name, text) for name, text in contents if not text_risk(text)]
-    told += [(each.short_id, f"{each.summary} {each.rule}") for each in rest[:_LISTED]]
+    rest = [words[name] for name, risk in risky.items() if not risk]
+    told = [(name, text) for name, text in contents if not text_risk(text)] + rest[:_LISTED]
     if told:
         lines.append("Agents would be told:")
         lines += [f"  {name}  {shorten_line(text, _SUMMARY_CHARACTERS)}" for name, text in told]

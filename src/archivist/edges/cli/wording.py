@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archivist.clock import to_short_text
+from archivist.edges.views import pick
 from archivist.records.run_words import TYPED, EventKind
 from archivist.text import escape_name, shorten, shorten_line
 from archivist.text import pluralize as pluralize
@@ -133,9 +134,9 @@ def account_lines(episode: Episode) -> list[str]:
 def episode_lines(episode: Episode) -> list[str]:
     """Return a run as lines: its story first, then what is known of it."""
     lines = account_lines(replace(episode, action=None))
-    names = ("status", "kind", "project", "task", "agent", "provider", "model", "tags", "parent", "session")
-    fields = [(name, getattr(episode, name)) for name in (*names, "started", "finished")]
-    fields[3] = "task", shorten_line(episode.task, _TASK_CHARACTERS)
+    known = replace(episode, task=shorten_line(episode.task, _TASK_CHARACTERS))
+    names = "status kind project task agent provider model tags parent session started finished"
+    fields = list(pick(known, names).items())
     if episode.usage:
         spent = episode.usage
         # A log that states no cost may well have had one.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from archivist.workspace.documents import (
     unread_view,
 )
 from archivist.workspace.files_service import Topology, find_root
-from archivist.workspace.lint import FileChange
+from archivist.workspace.lint import WorkspaceMigration
 from archivist.workspace.markdown_service import Workspace
 from archivist.workspace.save import MemoryItem, SaveOutcome, SaveResult, item_from, items_from
 from archivist.workspace.topology import RULES, LintProblem, WorkspaceScope, suggest_scopes
@@ -125,10 +125,9 @@ def plans(_session: Session, /, scope: str, name: str | None, topology: Topology
     opened = Workspace(topology.root, topology.rules)
     if name:
         detail = opened.retrieve_plan(name, scope)
-        view = plan_view(detail.plan)
-        meta = view.pop("_meta")
-        whole: dict[str, object] = {"plans": [{**view, "content": detail.content, "_meta": meta}]}
-        return Answer(whole, to_yaml(whole))
+        plan = plan_view(detail.plan)
+        view: dict[str, object] = {"plans": [plan | {"content": detail.content, "_meta": plan.pop("_meta")}]}
+        return Answer(view, to_yaml(view))
     found = opened.retrieve_plans(scope, **filters)
     return _read_answer(opened, scope, plans_view(found), is_empty=not found)
 
@@ -160,9 +159,9 @@ def learnings(_session: Session, /, scope: str, topology: Topology, **filters: A
 
 def _read_answer(opened: Workspace, scope: str, view: dict[str, object], *, is_empty: bool) -> Answer:
     errors = [problem for problem in opened.problems if problem.severity == "error"]
-    warnings = problem_lines(errors, LINT_HINT, most=_SHOWN)
-    if is_empty:
-        warnings += _scope_lines(opened, scope)
+    warnings = problem_lines(errors, LINT_HINT, most=_SHOWN) + (
+        _scope_lines(opened, scope) if is_empty else []
+    )
     return Answer({**view, **unread_view(opened.problems)}, to_yaml(view), warnings=warnings)
 
 
@@ -177,9 +176,10 @@ def _scope_lines(opened: Workspace, scope: str) -> list[str]:
             f"archivist: nothing below {folders} in {opened.topology.root}",
             "hint: --root names another folder; archivist workspace save WORKSPACE TEXT begins one",
         ]
-    if asked.parts and not any(asked.contains(each) for each in known):
-        return [f"archivist: no scope {str(asked)!r}", f"hint: {suggest_scopes(asked, known)}"]
-    return []
+    is_known = not asked.parts or any(asked.contains(each) for each in known)
+    return (
+        [] if is_known else [f"archivist: no scope {str(asked)!r}", f"hint: {suggest_scopes(asked, known)}"]
+    )
 
 
 # Saving
@@ -223,14 +223,12 @@ def save(
         if outcome.reason:
             is_elsewhere = outcome.against and outcome.against != outcome.place
             lines.append(f"          {outcome.reason}{f' ({outcome.against})' if is_elsewhere else ''}")
-    counts = {result.value: results.count(result) for result in SaveResult}
+    view: dict[str, object] = {result.value: results.count(result) for result in SaveResult}
+    view["items"] = [outcome._asdict() for outcome in outcomes]
     hint = "hint: --on-conflict supersede marks the old entry and writes the new; keep_both writes it beside"
-    return Answer(
-        {**counts, "items": [outcome._asdict() for outcome in outcomes]},
-        "\n".join(lines),
-        (hint,) if SaveResult.CONFLICT in results else (),
-        code=EXIT_PARTIAL if {SaveResult.CONFLICT, SaveResult.REFUSED} & set(results) else 0,
-    )
+    notes = (hint,) if SaveResult.CONFLICT in results else ()
+    code = EXIT_PARTIAL if {SaveResult.CONFLICT, SaveResult.REFUSED} & set(results) else 0
+    return Answer(view, "\n".join(lines), notes, code=code)
 
 
 def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
@@ -251,6 +249,10 @@ def _read_items(source: str) -> Sequence[MemoryItem | SaveOutcome]:
 
 # Upkeep
 
+_writing = click.option(
+    "--write/--dry-run", "is_writing", default=False, help="Write it, or only show a diff."
+)
+
 
 @options.command(workspace)
 @options.scope_argument
@@ -266,14 +268,12 @@ def lint(_session: Session, /, scope: str, with_rules: bool, topology: Topology)
     checked = opened.lint(scope)
     warnings = len(checked.problems) - checked.errors
     found = [{**_problem_view(problem), "severity": problem.severity} for problem in checked.problems]
+    view = {"files": checked.files, "errors": checked.errors, "warnings": warnings, "problems": found}
+    text = "\n".join(f"{problem}  [{problem.remedy}]" for problem in checked.problems)
     errors = pluralize(checked.errors, "error")
     total = f"{errors}, {pluralize(warnings, 'warning')} in {pluralize(checked.files, 'file')}"
-    return Answer(
-        {"files": checked.files, "errors": checked.errors, "warnings": warnings, "problems": found},
-        "\n".join(f"{problem}  [{problem.remedy}]" for problem in checked.problems),
-        (total, *(() if checked.files else _scope_lines(opened, scope))),
-        code=1 if checked.errors else 0,
-    )
+    notes = (total, *(() if checked.files else _scope_lines(opened, scope)))
+    return Answer(view, text, notes, code=1 if checked.errors else 0)
 
 
 def _problem_view(problem: LintProblem) -> dict[str, object]:
@@ -284,7 +284,7 @@ def _problem_view(problem: LintProblem) -> dict[str, object]:
 
 @options.command(workspace, owners_of="workspace")
 @options.scope_argument
-@click.option("--write/--dry-run", "is_writing", default=False, help="Write it, or only show a diff.")
+@_writing
 @root_option
 def migrate(_session: Session, scope: str, is_writing: bool, topology: Topology) -> Answer:
     """Add missing front matter to plans and overviews of SCOPE, and merge ABSTRACT.md into OVERVIEW.md.
@@ -293,14 +293,12 @@ def migrate(_session: Session, scope: str, is_writing: bool, topology: Topology)
     than a description is added below the overview. A second run changes nothing.
     """
     opened = Workspace(topology.root, topology.rules)
-    migration = opened.propose_migration(scope)
-    done, left = opened.migrate(migration.changes) if is_writing else (migration.changes, [])
-    return _changes_answer(done, [*migration.problems, *left], is_writing=is_writing)
+    return _changes_answer(opened.propose_migration(scope), opened.migrate if is_writing else None)
 
 
 @options.command(workspace, owners_of="workspace")
 @options.scope_argument
-@click.option("--write/--dry-run", "is_writing", default=False, help="Write it, or only show a diff.")
+@_writing
 @root_option
 def archive(_session: Session, scope: str, is_writing: bool, topology: Topology) -> Answer:
     """Move the superseded decisions and lessons of SCOPE to the archive folder beside their file.
@@ -308,27 +306,21 @@ def archive(_session: Session, scope: str, is_writing: bool, topology: Topology)
     Shows a unified diff; --write makes the changes. Archived entries are no longer read; git has them too.
     """
     opened = Workspace(topology.root, topology.rules)
-    proposed = opened.propose_archive(scope)
-    done, left = opened.archive(proposed.changes) if is_writing else (proposed.changes, [])
-    return _changes_answer(done, [*proposed.problems, *left], is_writing=is_writing)
+    return _changes_answer(opened.propose_archive(scope), opened.archive if is_writing else None)
 
 
-def _changes_answer(
-    done: Sequence[FileChange], problems: Sequence[LintProblem], *, is_writing: bool
-) -> Answer:
-    """Return what was changed in files, or would be, as a diff."""
+def _changes_answer(proposed: WorkspaceMigration, write: Callable[..., Any] | None) -> Answer:
+    """Make the proposed changes of files if there is a function that does; return them, or their diff."""
+    done, left = write(proposed.changes) if write else (proposed.changes, [])
+    problems = [*proposed.problems, *left]
     views = [{"path": each.path, "reasons": list(each.reasons), "diff": each.diff()} for each in done]
     lines = []
     for each in done:
         verb = "removed" if each.after is None else "made" if each.before is None else "changed"
         lines.append(f"{verb:<8} {each.path}  ({', '.join(each.reasons)})")
-    total = f"{pluralize(len(done), 'file')} {'changed' if is_writing else 'would change'}"
-    if done and not is_writing:
-        total += "; --write makes the changes"
-    hint = f"these are left as they are; {LINT_HINT}"
-    return Answer(
-        {"written": is_writing, "changes": views, "left": [_problem_view(each) for each in problems]},
-        "\n".join(lines) if is_writing else "".join(each.diff() for each in done),
-        (total, *problem_lines(problems, hint, most=_SHOWN)),
-        code=EXIT_PARTIAL if problems else 0,
-    )
+    total = f"{pluralize(len(done), 'file')} {'changed' if write else 'would change'}"
+    total += "; --write makes the changes" if done and not write else ""
+    text = "\n".join(lines) if write else "".join(each.diff() for each in done)
+    notes = (total, *problem_lines(problems, f"these are left as they are; {LINT_HINT}", most=_SHOWN))
+    view = {"written": bool(write), "changes": views, "left": list(map(_problem_view, problems))}
+    return Answer(view, text, notes, code=EXIT_PARTIAL if problems else 0)

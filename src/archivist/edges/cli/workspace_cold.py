@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -28,10 +28,11 @@ from archivist.edges.cli.workspace import (
     require_bank,
     root_option,
     root_param,
-)
+)  # fmt: skip
+from archivist.edges.views import pick
 from archivist.files.open import real_path
 from archivist.workspace import graph as policy
-from archivist.workspace.drafts_service import DraftCoverage, Drafts
+from archivist.workspace.drafts_service import Drafts
 from archivist.workspace.files_service import Topology, find_scope, open_roots, read_corpus
 from archivist.workspace.search_service import WorkspaceSearch
 from archivist.workspace.transcripts_service import Transcript, TranscriptLines, Transcripts
@@ -56,10 +57,8 @@ def list_(session: Session, topology: Topology) -> Answer:
     """
     with require_bank(session) as bank:
         found = Transcripts(bank, topology).scan_folder()
-    views = [_transcript_view(each) for each in found.transcripts]
-    first, last = (
-        (name.capitalize(), lambda view, name=name: view[name] or "") for name in ("first", "last")
-    )
+    views = list(map(_transcript_view, found.transcripts))
+    first, last = ("First", lambda view: view["first"] or ""), ("Last", lambda view: view["last"] or "")
     size = ("Size", lambda view: _format_size(view["size_bytes"]))
     others = [{"name": name, "reason": reason} for name, reason in found.others]
     columns = ("name", "run", "outcome", first, last, size, "task")
@@ -85,20 +84,12 @@ def capture(session: Session, names: tuple[str, ...], topology: Topology) -> Ans
         service = Transcripts(bank, topology)
         done = service.capture(names)
     captured, events = pluralize(len(done.captured), "transcript"), pluralize(done.events, "event")
-    notes = [
-        f"taken for sessions of yours: the logs in {service.folder}",
-        "hint: archivist reflect learns from them, archivist recall finds what was said in them",
-    ]
-    return Answer(
-        {
-            "captured": [_transcript_view(each) for each in done.captured],
-            **{name: getattr(done, name) for name in ("unchanged", "problems", "others")},
-        },
-        f"{captured} captured, {events}; {done.unchanged} unchanged",
-        notes if done.captured else (),
-        warnings=[*problem_lines(done.problems, most=_PROBLEMS_SHOWN), *_others_lines(done.others)],
-        code=EXIT_PARTIAL if done.problems else 0,
-    )
+    text = f"{captured} captured, {events}; {done.unchanged} unchanged"
+    hint = "hint: archivist reflect learns from them, archivist recall finds what was said in them"
+    notes = (f"taken for sessions of yours: the logs in {service.folder}", hint) if done.captured else ()
+    view = {"captured": list(map(_transcript_view, done.captured)), **pick(done, "unchanged problems others")}
+    warnings = [*problem_lines(done.problems, most=_PROBLEMS_SHOWN), *_others_lines(done.others)]
+    return Answer(view, text, notes, warnings=warnings, code=EXIT_PARTIAL if done.problems else 0)
 
 
 @options.command(transcripts)
@@ -123,11 +114,8 @@ def show(
         else:
             shown = service.lines_at_event(name) if matching is None else service.search_lines(name, matching)
     transcript = shown.transcript
-    view = {
-        **_transcript_view(transcript),
-        "lines": [{"line": number, "text": text} for number, text in shown.lines],
-        "line": shown.marked,
-    }
+    view = _transcript_view(transcript) | {"line": shown.marked}
+    view["lines"] = [{"line": number, "text": text} for number, text in shown.lines]
     if is_summary:
         state = "" if transcript.runs else "  not captured"
         heading = f"{transcript.name}  {_format_size(transcript.size_bytes)}{state}"
@@ -147,7 +135,7 @@ def show(
 def _transcript_view(transcript: Transcript) -> dict[str, Any]:
     times = {"first": transcript.first, "last": transcript.last}
     return {
-        **{name: getattr(transcript, name) for name in ("name", "outcome", "task")},
+        **pick(transcript, "name outcome task"),
         **{name: f"{time:%Y-%m-%d %H:%M}" if time else None for name, time in times.items()},
         "size_bytes": transcript.size_bytes,
         "run": transcript.main.id if transcript.main else "",
@@ -165,14 +153,8 @@ def _format_size(size_bytes: int) -> str:
 
 @options.command()
 @click.option("--run", "runs", metavar="ID", multiple=True, help="This run; repeatable.")
-@click.option(
-    "--last",
-    "latest",
-    metavar="N",
-    type=click.IntRange(1),
-    default=10,
-    help="Without --run, the latest N runs; 10 by default.",
-)
+@click.option("--last", "latest", metavar="N", type=click.IntRange(1), default=10,
+              help="Without --run, the latest N runs; 10 by default.")  # fmt: skip
 @click.option("--scope", metavar="SCOPE", default="", help="The scope that they belong to.")
 @click.option("--save", "is_saving", is_flag=True, help="Pass them to save_memory.")
 @on_conflict
@@ -194,12 +176,9 @@ def drafts(
         said_by = str(run.said_by or "")
         lines.append(f"{run.run} (said by {said_by})" if said_by else run.run)
         for draft in run.drafts:
-            view = asdict(draft)
+            view = {"run": run.run, "said_by": said_by, **asdict(draft), "weight": round(draft.weight, 2)}
             del view["lesson"]
-            offered.append(
-                {"run": run.run, "said_by": said_by, "trigger": view.pop("trigger"), **view}
-                | {"weight": round(draft.weight, 2)}
-            )
+            offered.append(view)
             place = f" → {draft.scope}" if draft.scope else ""
             lines.append(f"  {draft.trigger.replace('_', ' ')}: {draft.title}{place}")
             lines += [f"      {line}" for line in draft.text.splitlines() if line]
@@ -209,26 +188,22 @@ def drafts(
         place = f" in {outcome.place}" if outcome.place else ""
         reason = f" ({outcome.reason})" if outcome.reason else ""
         lines.append(f"{outcome.result}{place}: {outcome.title}{reason}")
-    nothing = f"archivist: nothing worth a draft in {pluralize(coverage.runs, 'run')}"
-    is_partial = any(outcome.result in ("conflict", "refused") for outcome in outcomes)
-    return Answer(
-        {"drafts": offered, "outcomes": [each._asdict() for each in outcomes], **coverage._asdict()},
-        "\n".join(lines),
-        [*(() if found else (nothing,)), *_coverage_hints(coverage)],
-        code=EXIT_PARTIAL if is_partial else 0,
-    )
-
-
-def _coverage_hints(coverage: DraftCoverage) -> Iterator[str]:
-    """Say what would find more: a capture, a reflection, or more runs."""
+    notes = [] if found else [f"archivist: nothing worth a draft in {pluralize(coverage.runs, 'run')}"]
+    # What would find more: a capture, a reflection, or more runs.
     if not coverage.known:
-        yield "hint: no runs yet: archivist capture or archivist workspace transcripts capture adds them"
-        return
+        notes.append(
+            "hint: no runs yet: archivist capture or archivist workspace transcripts capture adds them"
+        )
     if coverage.waiting:
         wait = "1 run waits" if coverage.waiting == 1 else f"{coverage.waiting} runs wait"
-        yield f"hint: {wait} for reflection, which finds more: archivist reflect, then drafts again"
+        notes.append(f"hint: {wait} for reflection, which finds more: archivist reflect, then drafts again")
     if coverage.runs < coverage.known:
-        yield f"hint: {coverage.runs} of {pluralize(coverage.known, 'run')} looked at; --last N, --run ID"
+        known = pluralize(coverage.known, "run")
+        notes.append(f"hint: {coverage.runs} of {known} looked at; --last N, --run ID")
+    is_partial = any(outcome.result in ("conflict", "refused") for outcome in outcomes)
+    saved = [each._asdict() for each in outcomes]
+    view = {"drafts": offered, "outcomes": saved, **coverage._asdict()}
+    return Answer(view, "\n".join(lines), notes, code=EXIT_PARTIAL if is_partial else 0)
 
 
 # Search and graph
@@ -239,18 +214,15 @@ def _read_roots(ctx: click.Context, _param: click.Parameter, roots: tuple[str, .
     if ctx.resilient_parsing:
         return []
     if roots:
-        found = {real_path(root): find_topology(ctx.obj, root) for root in roots}
-        return list(found.values())
+        return list({real_path(root): find_topology(ctx.obj, root) for root in roots}.values())
     topology = find_topology(ctx.obj, None)
     return open_roots(topology.root, topology.rules)
 
 
 _ROOTS = root_param(
-    "topologies",
-    multiple=True,
-    callback=_read_roots,
+    "topologies", multiple=True, callback=_read_roots,
     help="A root; may be repeated. Default: the nearest one and those of workspace.roots.",
-)
+)  # fmt: skip
 
 
 @options.command()
@@ -316,22 +288,13 @@ def search(session: Session, text: str, scope: str, topologies: list[Topology], 
         found = service.search(text, scope=find_scope(topologies, scope), limit=limit)
     hits, lines = [], []
     for snippet in found.snippets:
-        meta = {"document_path": snippet.path, "document_id": snippet.document}
-        hits.append(
-            {
-                "scope": str(snippet.scope),
-                "heading": snippet.heading,
-                "text": snippet.text,
-                "score": round(snippet.score, 4),
-                "_meta": {**meta, "line": snippet.line, "root": snippet.root},
-            }
-        )
+        meta = {"document_path": snippet.path, "document_id": snippet.document, "line": snippet.line}
+        score = round(snippet.score, 4)
+        words = {"scope": str(snippet.scope), "heading": snippet.heading, "text": snippet.text}
+        hits.append({**words, "score": score, "_meta": {**meta, "root": snippet.root}})
         place = f"{f'{snippet.root}: ' if snippet.root else ''}{snippet.path}:{snippet.line}"
         lines += [f"{place}{f'  {snippet.heading}' if snippet.heading else ''}", f"    {snippet.text}"]
     hint = "hint: try other words; archivist recall searches lessons and runs too"
-    return Answer(
-        {"hits": hits},
-        "\n".join(lines),
-        () if hits else ("archivist: nothing found", hint),
-        warnings=problem_lines(found.problems, LINT_HINT, most=_PROBLEMS_SHOWN),
-    )
+    notes = () if hits else ("archivist: nothing found", hint)
+    warnings = problem_lines(found.problems, LINT_HINT, most=_PROBLEMS_SHOWN)
+    return Answer({"hits": hits}, "\n".join(lines), notes, warnings=warnings)

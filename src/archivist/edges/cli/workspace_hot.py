@@ -11,9 +11,19 @@ import click
 
 from archivist.edges.cli import options
 from archivist.edges.cli.group import CommandGroup
-from archivist.edges.cli.output import EXIT_PARTIAL, Answer, list_records, note, print_json, print_table, say
+from archivist.edges.cli.output import (
+    EXIT_PARTIAL,
+    Answer,
+    Table,
+    list_records,
+    note,
+    print_json,
+    print_table,
+    say,
+)
 from archivist.edges.cli.session import Session
 from archivist.edges.cli.workspace import on_conflict, read_source, require_bank, root_option
+from archivist.edges.views import pick
 from archivist.errors import InputError
 from archivist.text import shorten_line
 from archivist.tools.prompts import save_memory
@@ -25,7 +35,6 @@ from archivist.workspace.hot_service import MovedRule, Review
 from archivist.workspace.layout_service import lay_out
 from archivist.workspace.learnings import speaker_of
 from archivist.workspace.links_service import Client, LinkResult
-from archivist.workspace.skill_links_service import link_skills, unlink_skills
 from archivist.workspace.skills_service import find_skill, list_client_skills, list_skills, save_skill
 from archivist.workspace.topology import EVERYWHERE, WorkspaceScope
 
@@ -49,8 +58,7 @@ def hot(ctx: click.Context, topology: Topology, with_items: bool, as_json: bool)
     if ctx.invoked_subcommand is not None:
         return 0
     # Files alone can be reviewed; a bank adds how often each rule was needed.
-    bank = ctx.obj.bank_if_any()
-    with bank or nullcontext():
+    with ctx.obj.bank_if_any() or nullcontext() as bank:
         review = hot_service.review(topology, bank)
     view = _review_view(review)
     if as_json:
@@ -127,13 +135,12 @@ def _print_review(review: Review, view: dict[str, Any]) -> None:
 
 def _file_row(file: HotFile) -> tuple[object, ...]:
     lines, tokens = file.budget or (None, None)
-    limits = [f"{lines}"] if lines else []
-    limits += [f"{tokens} tokens"] if tokens else []
+    limits = [str(lines)] * bool(lines) + [f"{tokens} tokens"] * bool(tokens)
     share = "-" if file.share is None else f"{file.share:.0%}"
     # A tool's own file need not declare a budget.
-    told = f"read by {', '.join(file.agents)}" if file.agents else ""
-    told = told or file.problem or ("" if file.is_declared else "no budget declared")
-    remark = ", ".join(filter(None, (told, _budget_note(file.share))))
+    said = f"read by {', '.join(file.agents)}" if file.agents else file.problem
+    said = said or ("" if file.is_declared else "no budget declared")
+    remark = ", ".join(filter(None, (said, _budget_note(file.share))))
     return file.path, file.lines, " / ".join(limits) or "-", file.tokens, share, remark
 
 
@@ -144,37 +151,29 @@ def _budget_note(share: float | None) -> str:
 
 
 def _review_view(review: Review) -> dict[str, Any]:
+    def view_file(file: HotFile) -> dict[str, object]:
+        lines, tokens = file.budget or (None, None)
+        share = None if file.share is None else round(file.share, 3)
+        limits = {"budget_lines": lines, "budget_tokens": tokens, "declared": file.is_declared}
+        named = pick(file, "path lines tokens agents problem")
+        return {**named, **limits, "share": share, "over": file.is_over}
+
+    def view_item(item: HotItem, reason: str, **more: object) -> dict[str, object]:
+        return {**pick(item, "id file line text"), **more, "reason": reason}
+
     usage = review.usage
-    files = [
-        {
-            **{name: getattr(file, name) for name in ("path", "lines", "tokens", "agents", "problem")},
-            "budget_lines": file.budget.lines if file.budget else None,
-            "budget_tokens": file.budget.tokens if file.budget else None,
-            "declared": file.is_declared,
-            "share": None if file.share is None else round(file.share, 3),
-            "over": file.is_over,
-        }
-        for file in usage.files
-    ]
-    demotions = [{**_item_view(each.item), "reason": each.reason} for each in review.demotions]
-    promotions = [{**asdict(each.warm), "reason": each.reason} for each in review.promotions]
-    totals = ("lines", "tokens", "agent", "max_lines", "max_tokens")
     return {
-        "files": files,
-        **{name: getattr(usage, name) for name in totals},
+        "files": list(map(view_file, usage.files)),
+        **pick(usage, "lines tokens agent max_lines max_tokens"),
         "share": round(usage.share, 3),
         "over": usage.is_over,
         "runs": review.runs,
-        "items": [{**_item_view(item), "met": use.met, "reason": str(use)} for item, use in review.items],
-        "demote": demotions,
-        "promote": promotions,
+        "items": [view_item(item, str(use), met=use.met) for item, use in review.items],
+        "demote": [view_item(each.item, each.reason) for each in review.demotions],
+        "promote": [{**asdict(each.warm), "reason": each.reason} for each in review.promotions],
         "problems": review.problems,
         "old_copies": [drift._asdict() for drift in review.drift],
     }
-
-
-def _item_view(item: HotItem) -> dict[str, object]:
-    return {name: getattr(item, name) for name in ("id", "file", "line", "text")}
 
 
 # Links
@@ -204,11 +203,10 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
     commands, _ = links_service.read_rules(root, links_service.COMMANDS)
     done = links_service.link(root, folder, rules, chosen, commands=commands, **how)
     skills = list_skills(topology, EVERYWHERE)
-    done += link_skills(root, skills, chosen, is_dry_run=how["is_dry_run"])
+    done += links_service.link_skills(root, skills, chosen, is_dry_run=how["is_dry_run"])
     if not rules and not done:
-        raise InputError(
-            f"no hot files in {folder!r}", hint="write one, agent/rules/common/user-profile.md for example"
-        )
+        hint = "write one, agent/rules/common/user-profile.md for example"
+        raise InputError(f"no hot files in {folder!r}", hint=hint)
     if Client.CODEX in chosen:
         if (root / "AGENTS.override.md").is_file():
             note("archivist: Codex reads AGENTS.override.md here and not AGENTS.md")
@@ -226,9 +224,7 @@ def link(_session: Session, /, clients: tuple[str, ...], topology: Topology, **h
 def unlink(_session: Session, clients: tuple[str, ...], is_dry_run: bool, topology: Topology) -> Answer:
     """Remove everything that `link` made for agent tools, and restore what was there before."""
     chosen = _parse_clients(clients)
-    # The folder of the rules was made first, and holds the note about the folders above both.
-    done = unlink_skills(topology.root, chosen, is_dry_run=is_dry_run)
-    done += links_service.unlink(topology.root, topology.rules.hot, chosen, is_dry_run=is_dry_run)
+    done = links_service.unlink(topology.root, topology.rules.hot, chosen, is_dry_run=is_dry_run)
     return _links_answer(done, is_dry_run)
 
 
@@ -240,13 +236,11 @@ def _links_answer(done: list[LinkResult], is_dry_run: bool) -> Answer:
     left = [each for each in done if each.done == "left"]
     rows = [(each.client, each.path, each.done, each.told) for each in done if each not in left]
     headings = ("Client", "Path", "Would be" if is_dry_run else "Done", "As")
-    return Answer(
-        {"places": [each._asdict() for each in done], "dry_run": is_dry_run},
-        notes=() if done else ("archivist: nothing of ours there",),
-        tables=[(headings, rows)] if rows else (),
-        warnings=[f"archivist: {each.path} is left as it is: {each.told}" for each in left],
-        code=EXIT_PARTIAL if left else 0,
-    )
+    view = {"places": [each._asdict() for each in done], "dry_run": is_dry_run}
+    tables: list[Table] = [(headings, rows)] if rows else []
+    notes = () if done else ("archivist: nothing of ours there",)
+    warnings = [f"archivist: {each.path} is left as it is: {each.told}" for each in left]
+    return Answer(view, notes=notes, tables=tables, warnings=warnings, code=EXIT_PARTIAL if left else 0)
 
 
 @options.command(owners_of="workspace")
@@ -273,11 +267,9 @@ def init(
     answer = _links_answer(links, False)
     rows = [(name, "made" if is_made else "kept") for name, is_made in made.items()]
     files = [{"path": name, "done": done} for name, done in rows]
-    return answer._replace(
-        view={"files": files, "places": [each._asdict() for each in links]},
-        tables=[(("Path", "Done"), rows), *answer.tables],
-        notes=("hint: archivist workspace lint says what the overview still needs",),
-    )
+    view = {"files": files, "places": [each._asdict() for each in links]}
+    notes = ("hint: archivist workspace lint says what the overview still needs",)
+    return answer._replace(view=view, tables=[(("Path", "Done"), rows), *answer.tables], notes=notes)
 
 
 # Skills

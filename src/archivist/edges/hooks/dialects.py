@@ -112,7 +112,7 @@ class Dialect(NamedTuple):
             tool=first_text(event, "tool_name"),
             command=command,
             agent=first_text(event, "agent_id") if has_subagents else "",
-            role=first_text(event, "agent_type") if has_subagents else "",
+            role=first_text(event, "agent_type"),
         )
 
     def log_line(self, moment: str, event: Mapping[str, object], payload: HookPayload) -> dict[str, object]:

@@ -266,7 +266,8 @@ def _brief_from_banks(
     config, refused = load_config(place)
     if refused is not None and not payload.is_probe:
         note_failure(f"{dialect.name} {moment}, the project's settings", refused, place)
-    with _open_bank(place, dialect, config) as bank:
+    provider, role = dialect.harness or dialect.name, _role_of(dialect, moment, payload, config)
+    with _open_bank(place, dialect, config, role) as bank:
         run = payload.run if len(payload.run) <= MAX_NAME else ""
         folder = Path(payload.folder or bank.root)
         with bank.reading() as reader:
@@ -276,7 +277,6 @@ def _brief_from_banks(
             else:
                 project = projects.project_at(reader, folder, bank.root)
         brief: RenderedBrief | None
-        provider = dialect.harness or dialect.name
         if moment == hook_events.PROMPT:
             brief = bank.sessions.brief_prompt(run, project, payload.prompt, provider=provider)
         elif moment == hook_events.TOOL_FAILURE:
@@ -284,7 +284,7 @@ def _brief_from_banks(
             asked = {"tool": tool, "command": payload.command, "provider": provider}
             brief = bank.sessions.brief_failure(run, project, payload.error, **asked)
         elif moment == hook_events.SUBAGENT_START:
-            asked = {"role": payload.role, "provider": provider}
+            asked = {"role": role, "provider": provider}
             brief = bank.sessions.brief_subagent(run, project, global_bank=global_bank, **asked)
         else:
             # The session is the agent that its environment names, else the client.
@@ -310,6 +310,16 @@ def _brief_from_banks(
         is_wrong = unclear or refused is not None or lost_changes(bank.path)
         is_published = not bank.store.server and find_pulled_problem(bank.path)
         return _notice() + text if is_wrong or is_published else text
+
+
+def _role_of(dialect: Dialect, moment: str, payload: HookPayload, config: Config) -> str:
+    """Return the role of a session that starts; a subagent's is its own."""
+    if moment != hook_events.SESSION_START:
+        return payload.role
+    from archivist.access.roles import session_role
+
+    asked = {"client": dialect.harness or dialect.name, "agent": payload.role, "folder": payload.folder}
+    return session_role(config.core.roles, **asked)
 
 
 def _brief_from_team(config: Config, bank: Bank, run: str, project: str, provider: str) -> str:
@@ -349,8 +359,9 @@ def load_config(place: Path) -> tuple[Config, ConfigError | None]:
         return load_effective(None).config, error
 
 
-def _open_bank(place: Path, dialect: Dialect, config: Config) -> Bank:
+def _open_bank(place: Path, dialect: Dialect, config: Config, role: str = "") -> Bank:
     from archivist.bank import Bank
+    from archivist.paths import bank_file
     from archivist.records import Actor, ActorKind
 
     timeout_s = min(config.store.busy_timeout_s, _BUSY_TIMEOUT_S)
@@ -360,8 +371,8 @@ def _open_bank(place: Path, dialect: Dialect, config: Config) -> Bank:
         store=config.store._replace(busy_timeout_s=timeout_s),
         brief=config.brief._replace(budget_tokens=budget),
     )
-    actor = Actor(ActorKind.ORCHESTRATOR, dialect.name)
-    return Bank.open(place, create=False, actor=actor, config=limited, is_hasty=True)
+    actor = Actor(ActorKind.ORCHESTRATOR, dialect.name, role)
+    return Bank.open(bank_file(place), create=False, actor=actor, config=limited, is_hasty=True)
 
 
 def _start_follow_up(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from archivist import projects
+from archivist.access.roles import session_role
 from archivist.bank import Bank
 from archivist.capture.client_logs import opencode_databases, read_head
 from archivist.capture.formats import head_of, open_file, recognise
@@ -88,7 +89,7 @@ def main(args: Sequence[str]) -> None:
         if task.transcript:
             _wait_until_stable(task.log_path)
         actor, config = Actor(ActorKind.ORCHESTRATOR, task.client), load_config(place)[0]
-        with Bank.open(place, create=False, actor=actor, config=config) as bank:
+        with Bank.open(bank_file(place), create=False, actor=actor, config=config) as bank:
             bank.is_mirrored = any(config.files)
             state = state_folder(bank.path)
             # The end of a turn leaves the work to the next one.
@@ -139,7 +140,9 @@ def _process_session(task: FollowUpTask, bank: Bank) -> None:
             _queue_for_team(bank, task)
     failed = [result for result in bank.reflections.reflect_waiting() if getattr(result, "error", "")]
     if task.is_end and task.session and bank.config.stream.sessions_are_cycles:
-        bank.stream.log_session(task.session, role=task.client)
+        provider = DIALECTS[task.client].harness or task.client
+        role = session_role(bank.config.core.roles, client=provider, folder=task.folder)
+        bank.stream.log_session(task.session, role=role or task.client)
     if not (task.is_end and bank.config.model.name):
         bank.stream.reflect(if_due=True)
     for _ in bank.vectors.embed_waiting():

@@ -99,7 +99,7 @@ WorkingCommandOut = _shape(
 _FAILS = "A call that runs of the project often fail in: for which cause, in how many of the latest runs."
 FailingCallOut = _shape("FailingCallOut", _FAILS, "call error", met=int, runs=int)
 BriefOut = _shape(
-    "BriefOut", "A brief.", "text brief",
+    "BriefOut", "A brief.", "text why_no_lesson brief",
     lessons=_list_of(LessonOut), withheld=list[str], stale=dict[str, str], works=_list_of(WorkingCommandOut),
     fails=_list_of(FailingCallOut),
 )  # fmt: skip
@@ -123,9 +123,7 @@ SourceTextOut = _shape(
     "SourceTextOut", "A text of the archive.", "source type", pieces=int, tokens=int, date=_TEXT
 )
 ProposalOut = _shape(
-    "ProposalOut",
-    "A change of playbook or rules that needs approval.",
-    "id uid section after reason status",
+    "ProposalOut", "A change of playbook or rules that needs approval.", "id uid section after reason status"
 )
 WorkingOut = _shape(
     "WorkingOut", "The working memory of an agent.", "id plan",
@@ -189,6 +187,10 @@ class Paging(NamedTuple):
                 raise CursorError
             start = bisect_right(items, after, key=key)
         return self._make_page(items[start : start + self.limit + 1], lambda last: (key(last),))
+
+    def page_of(self, items: Sequence[T], name: Callable[[T], str]) -> Page[T]:
+        """Return the page of a whole list that is made anew for each request."""
+        return self.page_by_rank(lambda _most: items, name)
 
     def page_by_rank(
         self, fetch: Callable[[Any], Sequence[T]], name: Callable[[T], str], *, most: int | None = None

@@ -112,10 +112,8 @@ class BankRoute(CheckedRoute):
             }
             kinds = [kind for kind, _ in fields.values()]
             # A body as a whole is one parameter.
-            if dict[str, Any] in kinds or any(
-                isinstance(each, type) and issubclass(each, Body) for each in kinds
-            ):
-                fields = {}
+            is_whole = any(isinstance(each, type) and issubclass(each, Body) for each in kinds)
+            fields = {} if is_whole or dict[str, Any] in kinds else fields
 
         def answer(request: Request, body: Body | None = None, **arguments: Any) -> Response:
             arguments |= {name: getattr(body, name) for name in fields}
@@ -249,12 +247,11 @@ def has_process_ended(number: str) -> bool:
     if sys.platform == "win32":
         # There, os.kill with signal 0 ends the process.
         return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError):
-        return False
+    with suppress(PermissionError, OverflowError):
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            return True
     return False
 
 

@@ -157,21 +157,10 @@ def recall(
 ) -> View:
     """Find what answers a question, in every kind of memory, the best first; also in several banks."""
     question = Question(
-        text=query,
-        kinds=tuple(dict.fromkeys(kind)),
-        tags=tag,
-        run=run,
-        agent=agent,
-        issue=issue,
-        since=since,
-        until=until,
-        since_cycle=since_cycle,
-        until_cycle=until_cycle,
-        min_importance=importance,
-        preset=preset,
-        window=window,
-        **audience,
-    )
+        text=query, kinds=tuple(dict.fromkeys(kind)), tags=tag, run=run, agent=agent, issue=issue,
+        since=since, until=until, since_cycle=since_cycle, until_cycle=until_cycle,
+        min_importance=importance, preset=preset, window=window, **audience,
+    )  # fmt: skip
 
     def find(limit: int) -> Sequence[Hit]:
         if not banks:
@@ -179,9 +168,8 @@ def recall(
         with reach.open(banks) as opened:
             return bank.recall_across(opened, question._replace(limit=limit)).hits
 
-    return asked.page_by_rank(find, lambda hit: f"{hit.kind}:{hit.id}", most=_MOST_HITS).view(
-        "hits", hit_view
-    )
+    page = asked.page_by_rank(find, lambda hit: f"{hit.kind}:{hit.id}", most=_MOST_HITS)
+    return page.view("hits", hit_view)
 
 
 @router.get("", response_model=answers.page_model("lessons", answers.LessonOut))
@@ -190,32 +178,26 @@ def list_lessons(
     asked: Asked,
     audience: _Audience,
     text: shapes.Matched = "",
-    type: Annotated[LessonType | None, Query()] = None,  # noqa: A002 the field's own name
+    type: Annotated[LessonType | None, Query()] = None,
     category: Annotated[Category | None, Query()] = None,
     scope: Annotated[Scope | None, Query()] = None,
     status: Annotated[Status | None, Query()] = None,
-    all: Annotated[bool, Query(description="Also superseded and archived ones.")] = False,  # noqa: A002
+    all: Annotated[bool, Query(description="Also superseded and archived ones.")] = False,
     task: shapes.Only = "",
     tag: shapes.Tags = (),
 ) -> View:
     """List lessons: the most frequent first, or the best matches of a text."""
     usual = tuple(Status) if all else (*LIVE, Status.QUARANTINED)
     question = Question(
-        text=text,
-        type=type or "",
-        category=category,
-        scope=scope,
-        statuses=(status,) if status else usual,
-        task=task,
-        tags=tag,
-        **audience,
-    )
+        text=text, type=type or "", category=category, scope=scope, statuses=(status,) if status else usual,
+        task=task, tags=tag, **audience,
+    )  # fmt: skip
     if text.strip():
-        page = asked.page_by_rank(
-            lambda limit: bank.lessons.query(question._replace(limit=limit)),
-            lambda lesson: lesson.id,
-            most=_TEXT_HITS,
-        )
+
+        def find(limit: int) -> Sequence[Lesson]:
+            return bank.lessons.query(question._replace(limit=limit))
+
+        page = asked.page_by_rank(find, lambda lesson: lesson.id, most=_TEXT_HITS)
     else:
         page = asked.page_by_order(
             lambda after, limit: bank.lessons.page(question._replace(limit=limit), after=after), MOST_MET
@@ -230,14 +212,14 @@ def add_lesson(bank: Bank, lesson: LessonBody) -> View:
 
 
 @router.get("/{id}", response_model=_LESSON)
-def show_lesson(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 what it is called everywhere
+def show_lesson(bank: Bank, id: shapes.Id) -> View:
     """Return a lesson by its short id (m-001) or its global one."""
     lesson = bank.lessons.get(id)
     return _lesson_answer(bank, lesson, stale=bank.liveness.find_stale([lesson]).get(lesson.id, ""))
 
 
 @router.patch("/{id}", response_model=_LESSON)
-def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:  # noqa: A002
+def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:
     """Change a lesson; its history keeps the earlier version."""
     fields = changes.provided_fields()
     if not fields:
@@ -246,7 +228,7 @@ def edit_lesson(bank: Bank, id: shapes.Id, changes: LessonEdit) -> View:  # noqa
 
 
 @router.post("/{id}/approve", response_model=_LESSON)
-def approve_lesson(bank: Bank, id: shapes.Id, version: _ReadVersion = "") -> View:  # noqa: A002
+def approve_lesson(bank: Bank, id: shapes.Id, version: _ReadVersion = "") -> View:
     """Approve a lesson as it is worded; only a person may.
 
     If it has another `version` by now, the answer is 409. Quarantined words, and an agent's that it has
@@ -258,7 +240,7 @@ def approve_lesson(bank: Bank, id: shapes.Id, version: _ReadVersion = "") -> Vie
 @router.delete("/{id}", response_model=_LESSON)
 def forget_lesson(
     bank: Bank,
-    id: shapes.Id,  # noqa: A002
+    id: shapes.Id,
     replaced_by: Annotated[str, Query(max_length=400, description="The lesson that says it better.")] = "",
 ) -> View:
     """Move a lesson to the archive, whatever its frequency."""
@@ -270,7 +252,7 @@ def _lesson_answer(bank: Bank, lesson: Lesson, **more: Any) -> View:
 
 
 @router.get("/{id}/history", response_model=answers.page_model("history", answers.ChangeOut))
-def lesson_history(bank: Bank, id: shapes.Id, asked: Asked) -> View:  # noqa: A002
+def lesson_history(bank: Bank, id: shapes.Id, asked: Asked) -> View:
     """List every change of a lesson, oldest first."""
     changes = bank.ledger.history(bank.lessons.get(id).id)
     return asked.page_by_key(history_views(changes), lambda view: view["seq"]).view("history", dict)

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -105,17 +106,17 @@ class EventHub:
 
     async def start(self) -> None:
         """Begin at the bank's present end; earlier events are read when a listener asks for them."""
-        seq, self._last_message = await self._read_last()
+        seq, self._last_message = await self.run_in_thread(self._read_last)
         self._since = EventPosition(seq)
 
-    async def _read_last(self) -> tuple[int, int]:
+    def _read_last(self) -> tuple[int, int]:
         """Return the numbers of the last entry and of the last message."""
+        with self._bank.reading() as reader:
+            return reader.last_entry(), reader.last_message()
 
-        def read_last() -> tuple[int, int]:
-            with self._bank.reading() as reader:
-                return reader.last_entry(), reader.last_message()
-
-        return await self.run_in_thread(read_last)
+    def _read_entries(self, after: int) -> list[LedgerEntry]:
+        with self._bank.reading() as reader:
+            return reader.entries(after=after, limit=_BATCH)
 
     def finish(self) -> None:
         """End the stream of every listener."""
@@ -198,15 +199,9 @@ class EventHub:
         """Return the events after a position and the position they reach; wait for one if there is none."""
         since = self._since
         if position < since:
-
-            def read_entries() -> list[LedgerEntry]:
-                with self._bank.reading() as reader:
-                    entries = reader.entries(after=position.seq, limit=_BATCH)
-                # Up to the kept events only: from there on messages stand between the changes.
-                return [entry for entry in entries if entry.seq <= since.seq]
-
-            entries = await self.run_in_thread(read_entries)
-            events = [_change_event(entry) for entry in entries]
+            entries = await self.run_in_thread(partial(self._read_entries, position.seq))
+            # Up to the kept events only: from there on messages stand between the changes.
+            events = [_change_event(entry) for entry in entries if entry.seq <= since.seq]
             return events, events[-1].position if len(events) == _BATCH else since
         if not (events := self._kept_after(position)) and not self.is_over:
             try:
@@ -225,7 +220,7 @@ class EventHub:
         """Return the position that a listener names, or the latest one when it lies beyond that."""
         if position.seq <= self.latest_position.seq:
             return position
-        last, _ = await self._read_last()
+        last, _ = await self.run_in_thread(self._read_last)
         return position if position.seq <= last else EventPosition(last)
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
@@ -286,11 +281,8 @@ async def _event_texts(
             if not hub.is_let_in(context.token):
                 return
             checked_at = time.monotonic()
-        text = b"".join(
-            event.text
-            for event in events
-            if not event.kind or may_see(context.actor, event.kind, event.record)
-        )
+        visible = (each for each in events if not each.kind or may_see(context.actor, each.kind, each.record))
+        text = b"".join(event.text for event in visible)
         if text or reached == position:
             yield text or b": nothing new\n\n"
         position = reached

@@ -106,9 +106,8 @@ class AuthMiddleware(checks.GuardedApp):
         context = scope[KEY] = await self._authenticate(scope, headers)
         is_upload = any(route.matches(scope)[0] is Match.FULL for route in self._uploads)
         max_bytes = (self.rules.max_upload_mb if is_upload else self.rules.max_body_mb) * checks.MEGABYTE
-        limited = self.bodies.limit_receive(
-            receive, headers, max_bytes, checks.limited_name(context.token, context.actor)
-        )
+        sender = checks.limited_name(context.token, context.actor)
+        limited = self.bodies.limit_receive(receive, headers, max_bytes, sender)
         # HEAD is answered as GET without its body, but must not use a one-time link up.
         is_head = scope["method"] == "HEAD" and scope["path"] != OPEN_PATH
         await self.app({**scope, "method": "GET"} if is_head else scope, limited, send)

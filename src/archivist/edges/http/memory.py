@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from archivist.audit.analytics import GroupBy, PeriodUnit
 from archivist.bank import Bank
+from archivist.edges import views
 from archivist.edges.http import answers, shapes
 from archivist.edges.http.answers import Asked
 from archivist.edges.http.bodies import BankRoute, set_lane
 from archivist.edges.server.banks import PoolLane
-from archivist.edges.views import (
-    View,
-    activity_view,
-    analytics_view,
-    attempt_view,
-    check_view,
-    conflict_view,
-    table_view,
-    task_view,
-)
+from archivist.edges.views import View, attempt_view, conflict_view, table_view, task_view
 from archivist.layers.artifacts_service import NEWEST as NEWEST_ARTIFACT
 from archivist.layers.attempts_service import NEWEST as NEWEST_ATTEMPT
 from archivist.layers.knowledge_service import BY_NAME
 from archivist.layers.tasks_service import OLDEST
 from archivist.records import Action, ArtifactType, Task, TaskState
 from archivist.records.layers import NAME_CHARACTERS
-from archivist.workspace.documents import (
-    learnings_view,
-    overviews_view,
-    plan_view,
-    plans_view,
-    unread_view,
-)
+from archivist.workspace.documents import learnings_view, overviews_view, plan_view, plans_view, unread_view
 from archivist.workspace.learnings import Learnings, newest_first
 from archivist.workspace.save import MAX_CHARACTERS, SaveResult, item_from
 from archivist.workspace.topology import FileKind
@@ -128,18 +114,13 @@ def knowledge(
     min_confidence: Annotated[shapes.Share, Query()] = 0.0,
 ) -> View:
     """List facts: by category and key, or the best matches of a text first."""
-    wanted: dict[str, Any] = {
-        "category": category,
-        "key": key,
-        "project": project,
-        "min_confidence": min_confidence,
-    }
+    find = partial(
+        bank.knowledge.query, category=category, key=key, project=project, min_confidence=min_confidence
+    )
     if text.strip():
-        page = asked.page_by_rank(
-            lambda limit: bank.knowledge.query(**wanted, text=text, limit=limit), lambda fact: fact.id
-        )
+        page = asked.page_by_rank(lambda limit: find(text=text, limit=limit), lambda fact: fact.id)
     else:
-        page = asked.page_by_order(bank.knowledge.query, BY_NAME, **wanted)
+        page = asked.page_by_order(find, BY_NAME)
     return page.view("knowledge", table_view)
 
 
@@ -152,7 +133,7 @@ def put_knowledge(bank: Bank, fact: FactBody) -> View:
 
 
 @router.delete("/knowledge/{id:path}", response_model=answers.item_model("knowledge", answers.FactRow))
-def remove_knowledge(bank: Bank, id: shapes.Id, project: shapes.Only = "") -> View:  # noqa: A002 the documented name
+def remove_knowledge(bank: Bank, id: shapes.Id, project: shapes.Only = "") -> View:
     """Remove a fact; its history stays."""
     return {"knowledge": table_view(bank.knowledge.remove(id, project=project))}
 
@@ -162,20 +143,17 @@ def conflicts(
     bank: Bank,
     asked: Asked,
     fact: Annotated[str, Query(max_length=400, description="Only of this fact: category/key.")] = "",
-    all: Annotated[bool, Query(description="Also decided ones.")] = False,  # noqa: A002
+    all: Annotated[bool, Query(description="Also decided ones.")] = False,
     project: shapes.Only = "",
 ) -> View:
     """List contradictions between sources of a fact, the oldest first."""
     found = bank.knowledge.conflicts(fact, with_decided=all, project=project)
-    return asked.page_by_rank(lambda _most: found, lambda each: each.id).view("conflicts", conflict_view)
+    return asked.page_of(found, lambda each: each.id).view("conflicts", conflict_view)
 
 
 @router.post("/conflicts/{id:path}", response_model=answers.item_model("conflict", answers.ConflictRow))
 def decide_conflict(
-    bank: Bank,
-    id: shapes.Id,  # noqa: A002 the documented name
-    decision: Literal["uphold", "reverse"],
-    project: shapes.Only = "",
+    bank: Bank, id: shapes.Id, decision: Literal["uphold", "reverse"], project: shapes.Only = ""
 ) -> View:
     """Decide a contradiction: uphold the value that was kept, or put the other one in its place."""
     decided = bank.knowledge.decide(id, for_lost=decision == "reverse", project=project)
@@ -191,7 +169,7 @@ def analytics(
     step: Annotated[PeriodUnit | None, Query()] = None,
 ) -> View:
     """Return success rates of attempts by approach, agent, provider or task, also over time."""
-    return analytics_view(bank.attempts.analytics(by=by, since=since, until=until, step=step))
+    return views.analytics_view(bank.attempts.analytics(by=by, since=since, until=until, step=step))
 
 
 @router.get("/episodes", response_model=answers.page_model("episodes", answers.AttemptRow))
@@ -221,7 +199,7 @@ def artifacts(
     asked: Asked,
     task_id: shapes.Only = "",
     agent_id: shapes.Only = "",
-    type: Annotated[ArtifactType | None, Query()] = None,  # noqa: A002 the documented name
+    type: Annotated[ArtifactType | None, Query()] = None,
     path: Annotated[str, Query(max_length=1_000)] = "",
 ) -> View:
     """List artifacts, the latest first: for a task, or of a type."""
@@ -241,16 +219,16 @@ def register_artifact(bank: Bank, artifact: ArtifactBody) -> View:
 def verify_artifacts(
     bank: Bank,
     asked: Asked,
-    id: Annotated[tuple[str, ...], Query(max_length=100, description="Only these.")] = (),  # noqa: A002
+    id: Annotated[tuple[str, ...], Query(max_length=100, description="Only these.")] = (),
 ) -> View:
     """Compare files with what was registered: the latest of each path, or the named ones."""
     found = bank.artifacts.verify(id)
-    page = asked.page_by_rank(lambda _most: found, lambda each: each.artifact.id)
-    return page.view("artifacts", check_view)
+    page = asked.page_of(found, lambda each: each.artifact.id)
+    return page.view("artifacts", views.check_view)
 
 
 @router.delete("/artifacts/{id:path}", response_model=answers.item_model("artifact", answers.ArtifactRow))
-def remove_artifact(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
+def remove_artifact(bank: Bank, id: shapes.Id) -> View:
     """Remove an artifact from the register; the file stays."""
     return {"artifact": table_view(bank.artifacts.remove(id))}
 
@@ -285,54 +263,50 @@ def add_task(bank: Bank, task: TaskBody) -> View:
 @router.get("/tasks/activity", response_model=answers.page_model("agents", answers.ExtensibleOut))
 def activity(bank: Bank, asked: Asked, agent_id: shapes.Only = "") -> View:
     """Say what each agent is doing and did last, the busy ones first."""
-    page = asked.page_by_rank(lambda _most: bank.tasks.activity(agent_id), lambda each: each.agent)
-    return page.view("agents", partial(activity_view, bank))
+    page = asked.page_of(bank.tasks.activity(agent_id), lambda each: each.agent)
+    return page.view("agents", partial(views.activity_view, bank))
 
 
 @router.get("/tasks/{id:path}", response_model=_ONE_TASK)
-def task(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
+def task(bank: Bank, id: shapes.Id) -> View:
     """Return one task, with what it waits for."""
     return _one_task(bank, bank.tasks.get(id))
 
 
 @router.post("/tasks/{id:path}/start", response_model=_ONE_TASK)
 def start_task(
-    bank: Bank,
-    id: shapes.Id,  # noqa: A002 the documented name
-    agent: shapes.Word = "",
-    approach: shapes.Note = "",
-    run: shapes.Word = "",
+    bank: Bank, id: shapes.Id, agent: shapes.Word = "", approach: shapes.Note = "", run: shapes.Word = ""
 ) -> View:
     """Begin an attempt at a task."""
     return _one_task(bank, bank.tasks.start(id, agent=agent, approach=approach, run=run))
 
 
 @router.post("/tasks/{id:path}/finish", response_model=_ONE_TASK)
-def finish_task(bank: Bank, id: shapes.Id, result: shapes.Note = "") -> View:  # noqa: A002
+def finish_task(bank: Bank, id: shapes.Id, result: shapes.Note = "") -> View:
     """Complete a running task."""
     return _one_task(bank, bank.tasks.finish(id, result))
 
 
 @router.post("/tasks/{id:path}/fail", response_model=_ONE_TASK)
-def fail_task(bank: Bank, id: shapes.Id, error: shapes.Note = "", retry: bool | None = None) -> View:  # noqa: A002
+def fail_task(bank: Bank, id: shapes.Id, error: shapes.Note = "", retry: bool | None = None) -> View:
     """End an attempt that failed; without `retry` the task's limits decide whether it is tried again."""
     return _one_task(bank, bank.tasks.fail(id, error, retry=retry))
 
 
 @router.post("/tasks/{id:path}/reopen", response_model=_ONE_TASK)
-def reopen_task(bank: Bank, id: shapes.Id, reason: shapes.Note = "") -> View:  # noqa: A002
+def reopen_task(bank: Bank, id: shapes.Id, reason: shapes.Note = "") -> View:
     """Open an ended or abandoned task again."""
     return _one_task(bank, bank.tasks.reopen(id, reason))
 
 
 @router.post("/tasks/{id:path}/cancel", response_model=_ONE_TASK)
-def cancel_task(bank: Bank, id: shapes.Id, reason: shapes.Note = "") -> View:  # noqa: A002
+def cancel_task(bank: Bank, id: shapes.Id, reason: shapes.Note = "") -> View:
     """End a task that is not to be done."""
     return _one_task(bank, bank.tasks.cancel(id, reason))
 
 
 @router.delete("/tasks/{id:path}", response_model=_ONE_TASK)
-def remove_task(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 the documented name
+def remove_task(bank: Bank, id: shapes.Id) -> View:
     """Remove a task; its history and its attempts stay."""
     return _one_task(bank, bank.tasks.remove(id))
 
@@ -343,7 +317,7 @@ def plans(
 ) -> View:
     """List the plans of a scope, as their front matter tells."""
     found = bank.workspace.retrieve_plans(scope, status=status, tags=tag)
-    page = asked.page_by_rank(lambda _most: found, lambda plan: plan.path)
+    page = asked.page_of(found, lambda plan: plan.path)
     return {**plans_view(page.items), "next": page.next}
 
 
@@ -367,7 +341,7 @@ def overview(
 ) -> View:
     """Say what a scope is about: it in full, what lies below as abstracts."""
     found = bank.workspace.retrieve_overview(scope, is_full=full)
-    page = asked.page_by_rank(lambda _most: found, lambda each: each.overview.path)
+    page = asked.page_of(found, lambda each: each.overview.path)
     return {**overviews_view(page.items), "next": page.next}
 
 
@@ -378,16 +352,14 @@ def learnings(
     scope: shapes.Only = "",
     tag: shapes.Tags = (),
     category: shapes.Only = "",
-    all: Annotated[bool, Query(description="Also those that were superseded.")] = False,  # noqa: A002
+    all: Annotated[bool, Query(description="Also those that were superseded.")] = False,
 ) -> View:
     """Return the decisions and lessons of a scope, the newest first."""
     found = bank.workspace.retrieve_learnings(scope, tags=tag, category=category, with_superseded=all)
     both = newest_first(found)
-    page = asked.page_by_rank(lambda _most: both, lambda each: f"{each.path} {each.id}")
-    shown = Learnings(
-        [each for each in page.items if each.kind is FileKind.DECISIONS],
-        [each for each in page.items if each.kind is not FileKind.DECISIONS],
-    )
+    page = asked.page_of(both, lambda each: f"{each.path} {each.id}")
+    decisions = [each for each in page.items if each.kind is FileKind.DECISIONS]
+    shown = Learnings(decisions, [each for each in page.items if each.kind is not FileKind.DECISIONS])
     totals = {"decisions": len(found.decisions), "lessons": len(found.lessons)}
     unread = unread_view(bank.workspace.problems)
     return {**learnings_view(shown), "total": len(both), "totals": totals, **unread, "next": page.next}

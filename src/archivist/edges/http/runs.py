@@ -189,7 +189,7 @@ def finish_log(
 def capture(
     bank: Bank,
     log: UploadedLog,
-    format: Annotated[_Format, Query()] = "auto",  # noqa: A002 the command's own word
+    format: Annotated[_Format, Query()] = "auto",
     run: shapes.Only = "",
     project: shapes.Only = "",
     status: Annotated[shapes.Ended | None, Query()] = None,
@@ -204,12 +204,10 @@ def capture(
 @longer.post("/reflect", response_model=answers.LearningOut)
 def reflect(bank: Bank, which: ReflectBody) -> View:
     """Learn from one run, from those of the last days, or from all that wait; an agent only from its own."""
-    if which.run:
-        return views.reflection_view(bank, [bank.reflect(which.run, scenario=Scenario.MANUAL)], [])
-    if which.days:
-        recent = bank.reflections.recent_runs(which.days)
-        learnt = [bank.reflect(run, scenario=Scenario.BATCH) for run in recent]
-        return views.reflection_view(bank, learnt, [])
+    if which.run or which.days:
+        runs = [which.run] if which.run else bank.reflections.recent_runs(which.days or 0)
+        scenario = Scenario.MANUAL if which.run else Scenario.BATCH
+        return views.reflection_view(bank, [bank.reflect(run, scenario=scenario) for run in runs], [])
     results = list(bank.reflections.reflect_waiting())
     failed = [each for each in results if isinstance(each, ReflectionOutcome)]
     done = [each for each in results if not isinstance(each, ReflectionOutcome)]
@@ -235,7 +233,7 @@ def report(
     """Sum up whether lessons helped: all runs or those of a period, worst first, and what to do about it."""
     period = resolve_period(bank.now(), days=days, since=since, until=until)
     found = bank.audits.audit_report(period, project=project)
-    page = asked.page_by_rank(lambda _most: found.lessons, lambda line: line.lesson)
+    page = asked.page_of(found.lessons, lambda line: line.lesson)
     shown = {line.lesson for line in page.items}
     return {
         **page.view("lessons", views.report_row_view),

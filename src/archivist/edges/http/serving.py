@@ -87,6 +87,10 @@ _LISTS = {
 }
 # A hint that names a command or a flag is of no use to an HTTP client.
 _COMMAND = re.compile(r"\barchivist [a-z]|(?<!\S)--[a-z]")
+# The answer to a body that is not JSON, not UTF-8, too deep, or has too large a number.
+_BAD_JSON = Refusal(
+    400, "bad_json", "the body is not readable JSON", hint="send an object in UTF-8, application/json"
+)
 # The problems that any operation may answer with.
 DOCUMENTED = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503, 507)
 
@@ -109,7 +113,7 @@ def _install_handlers(app: FastAPI) -> None:
     async def handle_validation_error(_request: Request, error: RequestValidationError) -> Response:
         problems: Sequence[Any] = error.errors()
         if any(detail.get("type") == "json_invalid" for detail in problems):
-            return _bad_json_refusal().response()
+            return _BAD_JSON.response()
         # The values are not repeated: they may be secrets, or no text at all.
         shown = problems[:_MAX_SHOWN]
         lines = [f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}" for detail in shown]
@@ -129,7 +133,7 @@ def _install_handlers(app: FastAPI) -> None:
             headers = {"Allow": allowed}
             return answer(request, Refusal(405, "no_such_method", detail, hint=hint, headers=headers))
         if status == 400:
-            return _bad_json_refusal().response()
+            return _BAD_JSON.response()
         code, hint = ("no_such_path", "/openapi.json lists the paths") if status == 404 else ("refused", "")
         return answer(request, Refusal(status, code, detail, hint=hint, headers=error.headers))
 
@@ -159,12 +163,6 @@ def _refusal_of(error: errors.ArchivistError) -> Refusal:
     return Refusal(status, error.code, error.message, hint=hint)
 
 
-def _bad_json_refusal() -> Refusal:
-    """Return the answer to a body that is not JSON, not UTF-8, too deep, or has too large a number."""
-    hint = "send an object in UTF-8, application/json"
-    return Refusal(400, "bad_json", "the body is not readable JSON", hint=hint)
-
-
 class ServerHandle(NamedTuple):
     """A server that listens: its URL, the link for a browser, and the call that serves until stopped."""
 
@@ -191,10 +189,9 @@ def open_server(
     `banks` are the banks by name when there are several; `open_bank` opens the first.
     """
     if not listening.is_loopback(host) and certificate is None and not is_insecure:
-        raise errors.InputError(
-            f"{host!r} is reached from other machines, and tokens would travel in the clear",
-            hint="--tls-cert and --tls-key, or --insecure behind a proxy with TLS; 127.0.0.1 needs neither",
-        )
+        why = "is reached from other machines, and tokens would travel in the clear"
+        hint = "--tls-cert and --tls-key, or --insecure behind a proxy with TLS; 127.0.0.1 needs neither"
+        raise errors.InputError(f"{host!r} {why}", hint=hint)
     with open_bank() as first:
         name, rules = bank_name(first.path), first.config.server
         browsers = BrowserSessions(first.actor, first.now, bank=name if banks is None else next(iter(banks)))
@@ -210,14 +207,13 @@ def open_server(
         logger.setLevel(level)
         logger.propagate = False
 
+    is_beyond = not listening.is_loopback(host)
+    make_app = partial(create_app, is_beyond_loopback=is_beyond, pages=pages, browsers=browsers)
+
     def make_one(announce: Callable[[], None] = lambda: None) -> uvicorn.Server:
-        make = partial(
-            create_app, is_beyond_loopback=not listening.is_loopback(host), pages=pages, browsers=browsers
-        )
-        app = TeamApp(banks or {name: open_bank}, make, browsers, has_own_banks=rules.private_runs)
-        return listening.make_server(
-            app, silence_s=rules.silence_s, stop=app.stop, certificate=certificate, announce=announce
-        )
+        app = TeamApp(banks or {name: open_bank}, make_app, browsers, has_own_banks=rules.private_runs)
+        make = partial(listening.make_server, app, silence_s=rules.silence_s, stop=app.stop)
+        return make(certificate=certificate, announce=announce)
 
     url = listening.url_of(host, listener.getsockname()[1], "https" if certificate else "http")
     link = f"{url}/open?key={browsers.create_link()}"
@@ -281,17 +277,9 @@ def create_app(
     # Added as they are: `include_router` would build every route a second time.
     app.router.routes.extend((*_api_routes(*_ROUTERS), *(pages.routes if pages else ())))
     app.add_middleware(
-        AuthMiddleware,
-        banks=banks,
-        token_bank=token_bank,
-        browsers=browsers,
-        rules=rules,
-        is_beyond_loopback=is_beyond_loopback,
-        uploads=_api_routes(runs.uploads),
-        incoming=incoming,
-        pages=pages,
-        person=person,
-    )
+        AuthMiddleware, banks=banks, token_bank=token_bank, browsers=browsers, rules=rules, incoming=incoming,
+        is_beyond_loopback=is_beyond_loopback, uploads=_api_routes(runs.uploads), pages=pages, person=person,
+    )  # fmt: skip
     app.openapi = lambda: _openapi_document(app)  # type: ignore[method-assign]
     return app
 
@@ -333,10 +321,8 @@ def _openapi_document(app: FastAPI) -> dict[str, Any]:
     schemas["Problem"] = ProblemOut.model_json_schema()
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}]
-    problem = {
-        "description": "What went wrong.",
-        "content": {checks.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
+    content = {checks.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    problem = {"description": "What went wrong.", "content": content}
     for methods in document["paths"].values():
         for method, operation in methods.items():
             if method.upper() in WRITING:

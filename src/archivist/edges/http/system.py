@@ -83,12 +83,12 @@ def health(
 @plain.get("/api/tools", response_model=answers.page_model("tools", answers.ExtensibleOut))
 def list_tools(
     asked: Asked,
-    format: Annotated[Literal["mcp", "openai", "anthropic"], Query()] = "mcp",  # noqa: A002
-    set: Annotated[tuple[tools.Toolset, ...], Query(max_length=4)] = (),  # noqa: A002 the command's own word
+    format: Annotated[Literal["mcp", "openai", "anthropic"], Query()] = "mcp",
+    set: Annotated[tuple[tools.Toolset, ...], Query(max_length=4)] = (),
 ) -> Response:
     """List the tools for agents in a provider's format."""
     write = {"mcp": tools.for_mcp, "openai": tools.for_openai, "anthropic": tools.for_anthropic}[format]
-    page = asked.page_by_rank(lambda _most: tools.tools(*set), lambda tool: tool.name)
+    page = asked.page_of(tools.tools(*set), lambda tool: tool.name)
     return json_response({"tools": write(page.items), "next": page.next})
 
 
@@ -119,7 +119,7 @@ async def events(
     return EventStream(request.app.state.events, request.scope[KEY], last_event_id)
 
 
-@plain.get(HEALTH_PATH, include_in_schema=False)
+@plain.get(HEALTH_PATH, openapi_extra={"security": []})
 def probe() -> Response:
     """Say without a token that the server runs and its bank is in place; without the bank it is 503."""
     return json_response({"is_well": True})

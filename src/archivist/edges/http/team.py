@@ -105,9 +105,7 @@ class TeamApp:
             raw = b"/".join(scope["raw_path"].split(b"/")[3:])
             inner |= {"path": f"/{path}", "raw_path": b"/" + raw}
             # Without a token the app of the bank answers: a browser may sign in.
-            if named in (self._banks if secret is None else self._reachable(secret)):
-                return named, inner
-            if secret is None and named in self._names_of(None, headers):
+            if named in self._names_of(secret, headers) or (secret is None and named in self._banks):
                 return named, inner
             # Whether there is such a bank is not told to a token that does not open it.
             hint = "archivist token create --bank NAME gives access to a bank"
@@ -153,15 +151,9 @@ class TeamApp:
             if name not in self._apps:
                 team, _, person = name.partition(OF_PERSON)
                 is_own = name not in self._banks
-                app = await run_sync(
-                    partial(
-                        self._make_app,
-                        partial(self._open_bank, name),
-                        name=name,
-                        open_tokens=self._banks[team if is_own else name],
-                        person=person if is_own else "",
-                    )
-                )
+                make = partial(self._make_app, partial(self._open_bank, name), name=name)
+                tokens = self._banks[team if is_own else name]
+                app = await run_sync(partial(make, open_tokens=tokens, person=person if is_own else ""))
                 await self._lifespans.enter_async_context(app.router.lifespan_context(app))
                 self._apps[name] = app
         return self._apps[name]

@@ -98,16 +98,10 @@ def search_stream(
 ) -> View:
     """Search entries by recency, importance and relevance, the best first."""
     cycles = (start_cycle, end_cycle) if start_cycle is not None or end_cycle is not None else None
-    tier = "stream" if hot else ""
     find = partial(bank.stream.search, query, role=role, issue=issue, min_importance=min_importance)
-    page = asked.page_by_rank(
-        lambda limit: find(limit=limit, cycles=cycles, tier=tier),
-        lambda found: found.entry.id,
-        most=_MOST_HITS,
-    )
-    return page.view(
-        "hits", lambda found: {**views.entry_view(found.entry), "score": round(found.hit.score, 6)}
-    )
+    find = partial(find, cycles=cycles, tier="stream" if hot else "")
+    page = asked.page_by_rank(lambda limit: find(limit=limit), lambda found: found.entry.id, most=_MOST_HITS)
+    return page.view("hits", lambda each: {**views.entry_view(each.entry), "score": round(each.hit.score, 6)})
 
 
 @stream.post("/stream/cycle", status_code=201)
@@ -135,21 +129,20 @@ def search_archive(
     bank: Bank,
     asked: Asked,
     query: shapes.Sought,
-    type: Annotated[DocumentType | None, Query()] = None,  # noqa: A002 the documented name
+    type: Annotated[DocumentType | None, Query()] = None,
     since: shapes.Since = None,
     until: shapes.Until = None,
 ) -> View:
     """Search the archive, texts and old cycles, the best first."""
+    find = partial(bank.documents.search, query, type=type, dates=(since, until))
     page = asked.page_by_rank(
-        lambda limit: bank.documents.search(query, type=type, dates=(since, until), limit=limit),
-        lambda hit: f"{hit.kind}:{hit.id}",
-        most=_MOST_HITS,
+        lambda limit: find(limit=limit), lambda hit: f"{hit.kind}:{hit.id}", most=_MOST_HITS
     )
     return page.view("hits", views.hit_view)
 
 
 @stream.get("/archive/sources", response_model=answers.page_model("sources", answers.SourceTextOut))
-def sources(bank: Bank, asked: Asked, type: Annotated[DocumentType | None, Query()] = None) -> View:  # noqa: A002 the documented name
+def sources(bank: Bank, asked: Asked, type: Annotated[DocumentType | None, Query()] = None) -> View:
     """List the texts of the archive by their names."""
     page = asked.page_by_key(bank.documents.sources(type=type), lambda text: text.source)
     return page.view(
@@ -261,7 +254,7 @@ def propose(
 
 
 @router.get("/proposals/{id}", response_model=answers.ProposalOut)
-def show_proposal(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 what it is called everywhere
+def show_proposal(bank: Bank, id: shapes.Id) -> View:
     """Return a proposal: its change, its reason, and the evidence it cites."""
     cited, diff = list(bank.proposals.evidence(id)), bank.proposals.diff(id)
     return {**views.proposal_view(bank.proposals.get(id)), "cited": cited, "diff": diff}
@@ -269,10 +262,7 @@ def show_proposal(bank: Bank, id: shapes.Id) -> View:  # noqa: A002 what it is c
 
 @router.post("/proposals/{id}/{decision}", response_model=answers.ProposalOut)
 def decide(
-    bank: Bank,
-    id: shapes.Id,  # noqa: A002
-    decision: Literal["accept", "reject", "roll-back"],
-    comment: shapes.Note = "",
+    bank: Bank, id: shapes.Id, decision: Literal["accept", "reject", "roll-back"], comment: shapes.Note = ""
 ) -> View:
     """Accept, reject or roll back a proposal; only configured approvers may."""
     verb = getattr(bank.proposals, decision.replace("-", "_"))

@@ -6,9 +6,9 @@ import filecmp
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +30,15 @@ from archivist.edges.install.clients import (
     present_clients,
     targets,
 )
-from archivist.edges.install.entries import OUR_PROGRAM, PROGRAM, named_programs
+from archivist.edges.install.entries import (
+    HOOK,
+    OUR_PROGRAM,
+    PROGRAM,
+    SERVER,
+    ProgramCall,
+    is_own_program,
+    named_programs,
+)
 from archivist.edges.install.versions import find_shortcoming, version_of
 from archivist.errors import ArchivistError, InputError
 from archivist.files import hook_log
@@ -76,13 +84,14 @@ _HELLO = {
 
 
 class ClientInstall(NamedTuple):
-    """What a client's settings have of ours: the files with our hooks, and what is wrong with it."""
+    """What a client's settings have of ours: the files with our hooks, the calls, and what is wrong."""
 
     client: str
     scope: str
     problem: str = ""
     hooks: frozenset[Path] = frozenset()
     has_server: bool = False
+    calls: tuple[ProgramCall, ...] = ()
 
 
 def check_chain(
@@ -108,27 +117,24 @@ def check_chain(
     command = next(filter(None, map(shutil.which, programs)), None)
     installed = {each.client for each in installs}
     elsewhere = [client for client in _clients_of_other_worktrees(root) if client not in installed]
-    silent = _unconnected_clients(installed.union(elsewhere), sessions, home) if installed else {}
+    tried = _try_hooks(installs, root, log_folder)
+    untold = dict.fromkeys(elsewhere, "told at no event in this worktree")
+    if installs:
+        for client, number in _unconnected_clients(installed.union(elsewhere), sessions, home).items():
+            untold[client] = f"{number} of its sessions known here, and not connected"
     return [
         _check_clients(installs, root, home, SetupRecord.load(log_folder).find_changed()),
         _check_command(command, calls, is_needed=bool(installs)),
-        _check_hook(installs, root, log_folder),
+        _check_hooks(tried),
         _check_server(installs, root),
         *(
-            _describe_client(
-                client, [each for each in installs if each.client == client], root, home, versions
-            )
+            _describe_client(client, found, root, home, versions, is_answering=tried.get(client, (True,))[0])
             for client in hook_events.CLIENTS
-            if client in installed
+            if (found := [each for each in installs if each.client == client])
         ),
         *(
-            Check(client, False, f"told at no event in this worktree: archivist install {client} --local")
-            for client in elsewhere
-        ),
-        *(
-            Check(client, False, f"{number} of its sessions known here, and not connected: {remedy}")
-            for client, number in silent.items()
-            for remedy in [f"archivist install {client} --local"]
+            Check(client, False, f"{text}: archivist install {client} --local")
+            for client, text in untold.items()
         ),
     ]
 
@@ -141,13 +147,8 @@ def is_name_gone(failure: str, root: Path, home: Path | None) -> bool:
     trees = dict.fromkeys((root, *worktrees_of(root)))
     places = [InstallLocation(tree, is_local=is_local) for tree in trees for is_local in (False, True)]
     places += [InstallLocation(home, is_user=True)] if home is not None else []
-    files = {
-        target.path
-        for place in places
-        for client in hook_events.CLIENTS
-        for target in targets(client, place, with_server=False)
-    }
-    for path in files:
+    wanted = (targets(client, place, with_server=False) for place in places for client in hook_events.CLIENTS)
+    for path in {target.path for some in wanted for target in some}:
         with suppress(ArchivistError):
             if found[1] in _read_hooks(path):
                 return False
@@ -171,11 +172,10 @@ def _clients_of_other_worktrees(root: Path) -> list[str]:
     for worktree in worktrees_of(root):
         places = [InstallLocation(worktree, is_local=is_local) for is_local in (False, True)]
         for client in hook_events.CLIENTS if worktree != real_path(root) else ():
-            if client in SHARED_BY_WORKTREES or places[0].read_by(client).is_user:
-                continue
+            is_read_elsewhere = client in SHARED_BY_WORKTREES or places[0].read_by(client).is_user
             with suppress(ArchivistError):
                 files = (target for place in places for target in targets(client, place, with_server=False))
-                if any(map(changes.holds_ours, files)):
+                if not is_read_elsewhere and any(map(changes.holds_ours, files)):
                     found.add(client)
     return [client for client in hook_events.CLIENTS if client in found]
 
@@ -199,6 +199,8 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
         try:
             ours = [target for target in wanted if changes.holds_ours(target)]
             hooks = frozenset(real_path(target.path) for target in ours if target.hooks)
+            calls = [call for target in ours for call in target.find_calls(_read_hooks(target.path))]
+            install = install._replace(calls=tuple(calls))
             if place.is_local and not hooks:
                 continue
             if ours and not hooks and (place.is_user or any(each.client == client for each in found)):
@@ -215,15 +217,15 @@ def find_installs(root: Path, home: Path | None, clients: Sequence[str]) -> list
             if not is_whole and hooks and not place.is_user and _is_whole_locally(client, place.root, hooks):
                 is_whole, install = True, install._replace(scope="local")
             problem = "" if is_whole else f"{client} is installed only in part: {remedy}"
-            found_calls = [
-                (call, target.path)
-                for target in ours
-                for call in target.find_redirected(_read_hooks(target.path))
-            ]
-            if found_calls:
+            redirected = {target.path: target.find_redirected(_read_hooks(target.path)) for target in ours}
+            if any(redirected.values()):
                 how = "with another bank, actor, program or other variables than install writes"
                 # Install replaces an entry, but leaves a line that does something else too.
-                lines = {str(path): None for call, path in found_calls if not call.is_alone}
+                lines = [
+                    str(path)
+                    for path, calls in redirected.items()
+                    if not all(each.is_alone for each in calls)
+                ]
                 mending = f"remove that line from {', '.join(lines)}" if lines else remedy
                 problem = f"the project's settings start archivist for {client} {how}: {mending}"
             servers = [replace(target, hooks=()) for target in targets(client, place) if target.servers]
@@ -245,20 +247,16 @@ def _is_whole_locally(client: str, root: Path, hooks: frozenset[Path]) -> bool:
 def find_lines_around(root: Path) -> list[str]:
     """Return a problem for each file of a project with a hook that calls ours among other things."""
     places = (InstallLocation(root, is_local=True), InstallLocation(root))
-    found = (
-        target for place in places for client in hook_events.CLIENTS for target in targets(client, place)
-    )
+    found = (targets(client, place) for place in places for client in hook_events.CLIENTS)
     files: dict[Path, None] = {}
-    for target in found:
+    for target in (target for some in found for target in some):
         # What cannot be read is named by others.
         with suppress(ArchivistError):
             if target.has_line_around(_read_hooks(target.path)):
                 files[target.path] = None
-    return [
-        f"a hook in {path} calls archivist in a line that does more: remove the line unless you wrote it;"
-        " if you did, give the rest an entry of its own, then archivist install"
-        for path in files
-    ]
+    remedy = "remove the line unless you wrote it; if you did, give the rest an entry of its own"
+    what = "calls archivist in a line that does more"
+    return [f"a hook in {path} {what}: {remedy}, then archivist install" for path in files]
 
 
 def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
@@ -274,16 +272,13 @@ def double_hook_warnings(installs: Sequence[ClientInstall]) -> list[str]:
             where = " and ".join(_FOR_WHOM[scope] for scope in found.values())
             options = ", or ".join(f"--{scope}" for scope in reversed(found.values()))
             times = "twice" if len(found) == 2 else f"{len(found)} times"
-            warnings.append(
-                f"{client} is installed {where}, so that each hook fires {times}:"
-                f" archivist uninstall {client} {options}"
-            )
-    return warnings + [
-        "VS Code runs claude-code's hooks too, so that a session in it is briefed twice:"
-        f" archivist uninstall vscode --{install.scope}"
-        for install in installs
-        if install.client == "vscode" and install.hooks and "claude-code" in scopes
-    ]
+            doubled = f"{client} is installed {where}, so that each hook fires {times}"
+            warnings.append(f"{doubled}: archivist uninstall {client} {options}")
+    if "claude-code" in scopes:
+        doubled = "VS Code runs claude-code's hooks too, so that a session in it is briefed twice"
+        of_vscode = [each for each in installs if each.client == "vscode" and each.hooks]
+        warnings += [f"{doubled}: archivist uninstall vscode --{each.scope}" for each in of_vscode]
+    return warnings
 
 
 def _read_hooks(path: Path) -> str:
@@ -377,59 +372,96 @@ def _is_ours(command: str) -> bool:
         return False
 
 
-def _check_hook(installs: list[ClientInstall], root: Path, log_folder: Path) -> Check:
-    """Call a hook as a client would, with an event without a session, so that nothing is recorded."""
-    if not installs:
-        return Check("firing", True, "not tried: no client is installed")
-    event = {"cwd": str(root), "workspace_roots": [str(root)], "source": "startup", hook_events.PROBE: True}
-    logged_before, started = len(hook_log.read_log(log_folder)), time.monotonic()
+def _start(
+    install: ClientInstall, call: ProgramCall, root: Path, sent: object
+) -> tuple[subprocess.CompletedProcess[bytes] | None, str]:
+    """Run a call of ours as the client would; return what came of it, or why it was not run.
+
+    A repository may name any program, or have one on the PATH: of a project's settings only our bare name or
+    the program that runs now is started, and nothing that lies in a repository.
+    """
+    spelled = shlex.join(call.line or call.words)
+    if not call.line or (call.is_redirected and install.scope != "user"):
+        return None, f"not tried: {install.client} calls archivist in another way than install writes"
+    program = shutil.which(call.line[0])
+    if program is None:
+        return None, f"{install.client} calls {spelled}, and {call.line[0]} is not there"
+    is_named = install.scope == "user" or call.line[0] == PROGRAM or _is_ours(program)
+    if not is_named or not is_own_program(program):
+        return None, f"{install.client} calls {spelled}, and {program} is not yours: it was not started"
     try:
-        # -P: nothing may be imported from the project's folder.
-        ran = subprocess.run(  # noqa: S603 our own interpreter and module
-            [sys.executable, "-P", "-m", "archivist", "hook", installs[0].client, "session-start"],
-            input=json.dumps(event).encode(),
+        ran = subprocess.run(  # noqa: S603 a program of the user's, see above
+            [program, *call.line[1:]],
+            input=json.dumps(sent).encode() + b"\n",
             cwd=root,
             capture_output=True,
             check=False,
             timeout=_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("firing", False, f"the hook did not answer: {error}")
-    elapsed_s = time.monotonic() - started
-    logged = hook_log.read_log(log_folder)[logged_before:]
-    if ran.returncode or logged or ran.stderr.strip():
-        said = ran.stderr.decode("utf-8", "replace").strip()[-300:]
-        reason = logged[-1].partition(" ")[2] if logged else said
-        return Check("firing", False, f"it failed: {reason or f'exit code {ran.returncode}'}")
-    if elapsed_s > _SLOW_S:
-        text = f"it took {elapsed_s:.1f} s: archivist status shows how large the bank is"
-        return Check("firing", False, text)
-    answer = "a brief" if len(ran.stdout) > len("{}\n") else "nothing, see the line brief"
-    return Check("firing", True, f"answers in {elapsed_s * 1000:.0f} ms: {answer}")
+        return None, f"{spelled} did not answer: {error}"
+    return ran, ""
+
+
+def _try_hooks(
+    installs: Sequence[ClientInstall], root: Path, log_folder: Path
+) -> dict[str, tuple[bool, str]]:
+    """Call each client's hook with an event without a session, so that nothing is recorded."""
+    tried: dict[str, tuple[bool, str]] = {}
+    for install in installs:
+        event = hook_events.EVENT_NAMES[install.client].get(hook_events.SESSION_START, "")
+        named = [(), (hook_events.SESSION_START,), (event,)]
+        calls = [call for call in install.calls if call.words[:2] == (HOOK, install.client)]
+        for call in [call for call in calls if call.words[2:3] in named][:1]:
+            sent: dict[str, object] = {"cwd": str(root), "workspace_roots": [str(root)], "source": "startup"}
+            sent |= {hook_events.PROBE: True, "hook_event_name": event}
+            logged_before, started = len(hook_log.read_log(log_folder)), time.monotonic()
+            ran, problem = _start(install, call, root, sent)
+            elapsed_s = time.monotonic() - started
+            logged = hook_log.read_log(log_folder)[logged_before:]
+            if ran is not None and (ran.returncode or logged or ran.stderr.strip()):
+                said = ran.stderr.decode("utf-8", "replace").strip()[-300:]
+                reason = logged[-1].partition(" ")[2] if logged else said
+                problem = f"it failed: {reason or f'exit code {ran.returncode}'}"
+            elif elapsed_s > _SLOW_S:
+                problem = f"it took {elapsed_s:.1f} s: archivist status shows how large the bank is"
+            answer = "a brief" if ran and len(ran.stdout) > len("{}\n") else "nothing, see the line brief"
+            is_well = not problem or problem.startswith("not tried")
+            tried[install.client] = (is_well, problem or f"answers in {elapsed_s * 1000:.0f} ms: {answer}")
+    return tried
+
+
+def _check_hooks(tried: Mapping[str, tuple[bool, str]]) -> Check:
+    if not tried:
+        return Check("firing", True, "not tried: no client has our hooks")
+    failed = [f"{text} ({client})" for client, (is_well, text) in tried.items() if not is_well]
+    return Check("firing", not failed, "; ".join(failed) or next(iter(tried.values()))[1])
 
 
 def _check_server(installs: list[ClientInstall], root: Path) -> Check:
-    """Start the MCP server as a client would, and shake hands."""
+    """Start the MCP server as each client would, and shake hands."""
     if not any(install.has_server for install in installs):
         return Check("server", True, "not tried: no client has it")
     if not has_server():
         return Check("server", False, f"it cannot start: {NO_SERVER}")
-    started = time.monotonic()
-    try:
-        ran = subprocess.run(
-            [sys.executable, "-P", "-m", "archivist", "mcp"],
-            input=json.dumps(_HELLO).encode() + b"\n",
-            cwd=root,
-            capture_output=True,
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("server", False, f"it did not answer: {error}")
-    if b'"serverInfo"' not in ran.stdout:
-        said = ran.stderr.decode("utf-8", "replace").strip()[-300:]
-        return Check("server", False, f"it does not start: {said or f'exit code {ran.returncode}'}")
-    return Check("server", True, f"starts in {(time.monotonic() - started) * 1000:.0f} ms")
+    started, said, is_well = 0.0, "", True
+    lines = {
+        call.line: (install, call)
+        for install in installs
+        for call in install.calls
+        if call.words[0] == SERVER
+    }
+    for install, call in lines.values():
+        began = time.monotonic()
+        ran, problem = _start(install, call, root, _HELLO)
+        if ran is not None and b'"serverInfo"' not in ran.stdout:
+            printed = ran.stderr.decode("utf-8", "replace").strip()[-300:]
+            reason = printed or f"exit code {ran.returncode}"
+            problem = f"{install.client}: {shlex.join(call.line)} does not start: {reason}"
+        started = max(started, time.monotonic() - began)
+        said = said or problem
+        is_well = is_well and (not problem or problem.startswith("not tried"))
+    return Check("server", is_well, said or f"starts in {started * 1000:.0f} ms")
 
 
 def _describe_client(
@@ -438,6 +470,8 @@ def _describe_client(
     root: Path,
     home: Path | None,
     versions: Mapping[str, str],
+    *,
+    is_answering: bool,
 ) -> Check:
     """Say what sessions of a client are told, what is learnt from them, and what is missing."""
     hooks = frozenset[Path]().union(*(install.hooks for install in installs))
@@ -451,6 +485,8 @@ def _describe_client(
     learnt = f"learnt from {source}" if hooks else "learnt only from logs that archivist setup finds"
     lacking = f"; missing: {', '.join(missing)}" if missing else ""
     text = f"told at {', '.join(told) or 'no event'}; {learnt}{lacking}"
+    if not is_answering:
+        return Check(client, False, "told at no event, and nothing is learnt: its hook fails, see firing")
     if not hooks:
         return Check(client, False, f"{text}: archivist install {client} --{installs[0].scope}")
     if damages := find_damages(client, home, os.environ) if home is not None else []:

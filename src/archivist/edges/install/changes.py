@@ -131,6 +131,8 @@ class ClientPlan(NamedTuple):
     targets: Sequence[InstallTarget]
     changes: Sequence[InstallChange]
     remarks: Sequence[str] = ()
+    # What adds the MCP server, where it is left out.
+    add_server: str = ""
 
     @property
     def is_changed(self) -> bool:
@@ -167,7 +169,7 @@ def plan_client(
     if is_removal and place.is_local and _has_shared_hooks(client, place, wanted):
         # The server is that of the project's own settings.
         wanted = [target for target in wanted if target.hooks]
-    remarks = [] if with_server else [f"{client}: {NO_SERVER}"]
+    remarks, add = ([] if with_server else [f"{client}: {NO_SERVER}"]), ""
     hooks_root = place._replace(is_local=not place.is_user).read_by(client).root
     if client == "codex" and hooks_root != place.root and not is_removal:
         remarks.append(
@@ -192,7 +194,6 @@ def plan_client(
         if left_out:
             add = f"archivist install {client} --user --server"
             add = f"claude mcp add archivist -- {program_for(place)} mcp" if client == "claude-code" else add
-            remarks.append(f"{client}: {NO_LOCAL_SERVER}: {add}")
         wanted = [target for target in wanted if target not in (*committed, *left_out)]
     if is_server_alone:
         wanted = [target for target in wanted if target.servers]
@@ -206,7 +207,21 @@ def plan_client(
             for change in changes
             if change.before is not None and change.action == "change" and is_visible(change.path)
         ]
-    return ClientPlan(client, place, wanted, changes, remarks)
+    return ClientPlan(client, place, wanted, changes, remarks, add)
+
+
+def list_remarks(plans: Sequence[ClientPlan]) -> list[str]:
+    """Return the remarks of plans; what is the same for several clients is said once."""
+    served = [plan for plan in plans if plan.add_server]
+    about: dict[str, list[str]] = {}
+    for plan in plans:
+        for remark in plan.remarks:
+            about.setdefault(remark.removeprefix(f"{plan.client}: "), []).append(plan.client)
+    remarks = [f"{', '.join(clients)}: {text}" for text, clients in about.items()]
+    if served:
+        clients = ", ".join(plan.client for plan in served)
+        remarks.append(f"{clients}: {NO_LOCAL_SERVER}: {'; '.join(plan.add_server for plan in served)}")
+    return remarks
 
 
 def _has_shared_hooks(client: str, place: InstallLocation, local: Sequence[InstallTarget]) -> bool:

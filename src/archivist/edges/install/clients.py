@@ -148,8 +148,6 @@ class InstallTarget:
             return text
         if self.text:
             return entries.keep_plugin_call(self.text, text) if self.is_user else self.text
-        if self.path.suffix == ".toml":
-            return entries.add_table(text, server, self.server, where, is_user=self.is_user)
         if self.is_versioned and jsonc.find(jsonc.parse(text, where), _VERSION, where) is None:
             text = jsonc.put(text, _VERSION, 1, where)
         if self.hooks:
@@ -163,30 +161,31 @@ class InstallTarget:
         text = text.replace("\r\n", "\n")
         return text == self.text or bool(self.hooks and text.startswith(self.text.partition("\n")[0]))
 
+    def find_calls(self, text: str) -> list[entries.ProgramCall]:
+        """Return the calls of our hooks and server in a file."""
+        is_read = self.hooks or not self.text
+        return entries.find_calls(text, (self.servers, PROGRAM), str(self.path)) if is_read else []
+
     def find_redirected(self, text: str) -> list[entries.ProgramCall]:
         """Return the calls of ours in a project's file that lead elsewhere than those that we write."""
-        if self.text or self.is_user:
-            return []
-        return entries.find_redirected(text, (self.servers, PROGRAM), str(self.path))
+        is_read = not self.text and not self.is_user
+        return [call for call in self.find_calls(text) if call.is_redirected] if is_read else []
 
     def has_line_around(self, text: str) -> bool:
         """Say whether a hook in a project's file calls ours among other things."""
-        is_read = self.hooks and not self.text and not self.is_user
-        return bool(is_read) and entries.has_line_around(text, str(self.path))
+        is_read = bool(self.hooks) and not self.text and not self.is_user
+        return is_read and entries.has_line_around(text, str(self.path))
 
     def has_foreign_server(self, text: str) -> bool:
         """Say whether a server under our name in a file is another program's."""
-        return bool(self.servers) and entries.has_foreign_server(
-            text, (self.servers, PROGRAM), str(self.path)
-        )
+        path = (self.servers, PROGRAM)
+        return bool(self.servers) and entries.has_foreign_server(text, path, str(self.path))
 
     def take(self, text: str, original: str | None) -> str:
         """Return a file's text without our entries; the original is the text before them, where known."""
         where, server = str(self.path), (self.servers, PROGRAM)
         if self.text:
             return "" if self._is_ours(text) else text
-        if self.path.suffix == ".toml":
-            return entries.remove_table(text, server, where)
         after = entries.remove_server(text, original, server, where) if self.servers else text
         after = entries.remove_hooks(after, original, where) if self.hooks else after
         if not self.is_versioned or after == text:
@@ -231,63 +230,45 @@ def targets(client: str, place: InstallLocation, *, with_server: bool = True) ->
             name = ".claude/settings.local.json" if place.is_local else ".claude/settings.json"
             settings = _moved_by("CLAUDE_CONFIG_DIR", place, "settings.json") or place.file(name)
             servers = place.file(".mcp.json", ".claude.json")
-            found = [
-                InstallTarget(settings, hooks),
-                InstallTarget(servers, servers="mcpServers", server=entry),
-            ]
+            found = [InstallTarget(settings, hooks), InstallTarget(servers, (), "mcpServers", entry)]
         case "codex":
             server = {**called, "startup_timeout_sec": 10, "tool_timeout_sec": 60}
-            config = place.file(".codex/config.toml")
-            found = [
-                InstallTarget(place.file(".codex/hooks.json"), hooks),
-                InstallTarget(config, servers="mcp_servers", server=server),
-            ]
+            found = [InstallTarget(place.file(".codex/hooks.json"), hooks)]
+            found.append(InstallTarget(place.file(".codex/config.toml"), (), "mcp_servers", server))
         case "cursor":
-            found = [
-                InstallTarget(place.file(".cursor/hooks.json"), hooks, is_versioned=True),
-                InstallTarget(place.file(".cursor/mcp.json"), servers="mcpServers", server=entry),
-            ]
+            found = [InstallTarget(place.file(".cursor/hooks.json"), hooks, is_versioned=True)]
+            found.append(InstallTarget(place.file(".cursor/mcp.json"), (), "mcpServers", entry))
             # Cursor gives hooks no context at a prompt, so a rule tells the agent of the tools.
             if not place.is_user:
                 found.append(InstallTarget(place.root / ".cursor/rules/archivist.mdc", text=_RULE))
         case "gemini":
             found = [InstallTarget(place.file(".gemini/settings.json"), hooks, "mcpServers", called)]
         case "copilot":
-            name = (
-                ".github/copilot/settings.local.json" if place.is_local else ".github/copilot/settings.json"
-            )
+            name = f".github/copilot/settings{'.local' if place.is_local else ''}.json"
             moved = [_moved_by("COPILOT_HOME", place, file) for file in ("settings.json", "mcp-config.json")]
             settings = moved[0] or place.file(name, ".copilot/settings.json")
             servers = moved[1] or place.file(".github/mcp.json", ".copilot/mcp-config.json")
             server = {"type": "local", **called, "tools": ["*"]}
-            found = [
-                InstallTarget(settings, hooks),
-                InstallTarget(servers, servers="mcpServers", server=server),
-            ]
+            found = [InstallTarget(settings, hooks), InstallTarget(servers, (), "mcpServers", server)]
         case "opencode":
-            found = _opencode_targets(place, hooks, program)
+            # A plugin that calls our hooks, and the configuration with our server.
+            top = _moved_by("XDG_CONFIG_HOME", place, "opencode") or place.file(
+                ".opencode", ".config/opencode"
+            )
+            config, commented = top / "opencode.json", top / "opencode.jsonc"
+            config = commented if commented.exists() and not config.exists() else config
+            text = Path(__file__).with_name("opencode.js").read_text("utf-8")
+            text = text.replace(f'spawn("{PROGRAM}"', f"spawn({json.dumps(program)}")
+            # Version 2 reads this form of the first too.
+            server = {"type": "local", "command": [program, SERVER]}
+            found = [InstallTarget(top / "plugins/archivist.js", hooks, text=text)]
+            found.append(InstallTarget(config, (), "mcp", server))
         case _:
             settings = place.file(".github/hooks/archivist.json", ".copilot/hooks/archivist.json")
             servers = _vscode_folder(place) / "mcp.json"
-            found = [InstallTarget(settings, hooks), InstallTarget(servers, servers="servers", server=entry)]
+            found = [InstallTarget(settings, hooks), InstallTarget(servers, (), "servers", entry)]
     found = [replace(target, is_user=place.is_user) for target in found]
     return found if with_server else [replace(target, servers="") for target in found if target.hooks]
-
-
-def _opencode_targets(place: InstallLocation, hooks: Sequence[Hook], program: str) -> list[InstallTarget]:
-    """Return OpenCode's files: a plugin that calls our hooks, and the configuration with our server."""
-    top = _moved_by("XDG_CONFIG_HOME", place, "opencode")
-    top = top or place.file(".opencode", ".config/opencode")
-    config, commented = top / "opencode.json", top / "opencode.jsonc"
-    config = commented if commented.exists() and not config.exists() else config
-    # Version 2 reads this form of the first too.
-    server = {"type": "local", "command": [program, SERVER]}
-    text = Path(__file__).with_name("opencode.js").read_text("utf-8")
-    text = text.replace(f'spawn("{PROGRAM}"', f"spawn({json.dumps(program)}")
-    return [
-        InstallTarget(top / "plugins/archivist.js", hooks, text=text),
-        InstallTarget(config, servers="mcp", server=server),
-    ]
 
 
 def _moved_by(variable: str, place: InstallLocation, name: str) -> Path | None:
@@ -297,6 +278,4 @@ def _moved_by(variable: str, place: InstallLocation, name: str) -> Path | None:
 
 
 def _vscode_folder(place: InstallLocation) -> Path:
-    if not place.is_user:
-        return place.root / ".vscode"
-    return editor_folders(("Code",), place.root, os.environ)[0]
+    return editor_folders(("Code",), place.root, os.environ)[0] if place.is_user else place.root / ".vscode"

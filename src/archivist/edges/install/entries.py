@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from archivist.edges.hook_events import SESSION_START
 from archivist.edges.install import jsonc
 from archivist.errors import InputError
 from archivist.files.open import repository_above
@@ -20,6 +21,8 @@ PROGRAM = "archivist"
 _EXECUTABLE = "archivist.exe" if sys.platform == "win32" else PROGRAM
 OUR_PROGRAM = Path(sys.executable).with_name(_EXECUTABLE)
 _HOOKS = "hooks"
+# Each is removed by an edit of the whole text: 100 take a second.
+_MOST_CALLS = 100
 # The commands of our program that clients call.
 HOOK, SERVER = "hook", "mcp"
 # A shell operator, which ends a command; or a word, quoted or not. Only these blanks part words in a shell.
@@ -57,6 +60,8 @@ class ProgramCall(NamedTuple):
     """Whether the command does nothing else; otherwise a user wrote it around our call."""
     is_redirected: bool = False
     """Whether it names a bank, an actor, settings, variables or a program that a repository could choose."""
+    line: tuple[str, ...] = ()
+    """The whole command, if it begins with the program and is all that runs."""
 
 
 def calls_in(handler: object) -> Iterator[ProgramCall]:
@@ -68,17 +73,21 @@ def calls_in(handler: object) -> Iterator[ProgramCall]:
         before = [word for word in words[:at] if not _ASSIGNMENT.match(word)]
         is_alone = is_only and (not before or before[-1] == "-m")
         # Python looks for a module in the project's folder first.
-        is_own_program = before[-1:] != ["-m"] and _is_own_program(words[at])
-        variables = (*filter(_ASSIGNMENT.match, words[:at]), *_variables(handler))
+        is_of_user = before[-1:] != ["-m"] and is_own_program(words[at])
+        fields = handler if isinstance(handler, Mapping) else {}
+        # OpenCode calls it environment.
+        given = fields.get("env") or fields.get("environment")
+        variables = (*filter(_ASSIGNMENT.match, words[:at]), *(given if isinstance(given, Mapping) else ()))
         is_redirected = (
-            not is_own_program
+            not is_of_user
             or any(word.partition("=")[0] in _WITH_VALUE for word in words[at + 1 :])
             or any(map(_REDIRECTING.match, variables))
         )
-        yield ProgramCall(tuple(words[start:]), is_alone, is_redirected)
+        line = tuple(words) if is_only and at == 0 else ()
+        yield ProgramCall(tuple(words[start:]), is_alone, is_redirected, line)
 
 
-def _is_own_program(word: str) -> bool:
+def is_own_program(word: str) -> bool:
     """Say whether a word names our program and no other: its bare name, or a file that no repository brings.
 
     What a shell or the kernel replaces (`$HOME`, `/proc/self/cwd`) leads to another file in each folder.
@@ -98,29 +107,16 @@ def _is_own_program(word: str) -> bool:
     return is_outside and os.path.isfile(real) and (sys.platform == "win32" or owner in (0, os.getuid()))  # noqa: PTH113
 
 
-def _variables(handler: object) -> Iterable[str]:
-    fields = handler if isinstance(handler, Mapping) else {}
-    # OpenCode's name for it.
-    variables = fields.get("env") or fields.get("environment")
-    return variables if isinstance(variables, Mapping) else ()
-
-
 def named_programs(text: str, where: str) -> list[tuple[str, str]]:
     """Return the program and the bank, if any, that each hook of ours in a file names."""
     if where.endswith(".js"):
-        calls = [
-            (found[1], re.findall(r'"([^"]{0,4096})"', found[2])) for found in _PLUGIN_CALL.finditer(text)
-        ]
-        return [(program, _bank_among(words)) for program, words in calls]
-    return [
-        (words[at], _bank_among(words[at + 1 :]))
-        for _, _, handler in _read_handlers(text, where)
-        for words, at, _ in _own_commands(handler)
-    ]
-
-
-def _bank_among(words: Sequence[str]) -> str:
-    return next((after for word, after in pairwise(words) if word == "--bank"), "")
+        found = _PLUGIN_CALL.finditer(text)
+        calls = [[call[1], *re.findall(r'"([^"]{0,4096})"', call[2])] for call in found]
+    else:
+        handlers = (handler for _, _, handler in _read_handlers(text, where))
+        calls = [words[at:] for handler in handlers for words, at, _ in _own_commands(handler)]
+    banks = [[after for word, after in pairwise(words) if word == "--bank"] for words in calls]
+    return [(words[0], (named or [""])[0]) for words, named in zip(calls, banks, strict=True)]
 
 
 def keep_plugin_call(text: str, known: str) -> str:
@@ -169,12 +165,18 @@ def remove_hooks(
     text: str, original: str | None, where: str, *, keep: Sequence[Hook] = (), is_user: bool = False
 ) -> str:
     """Remove our hooks, except those to keep, and what is empty then, except what the original had."""
+    handlers = _read_handlers(text, where)
+    if sum(any(calls_in(handler)) for _, _, handler in handlers) > _MOST_CALLS:
+        hint = "remove those that you did not write, then try again"
+        raise InputError(f"{where} calls {PROGRAM} in more than {_MOST_CALLS} hooks", hint=hint)
     # The last first, so that the paths of the others stay right.
-    for event, path, handler in reversed(_read_handlers(text, where)):
+    for event, path, handler in reversed(handlers):
         hook = next((hook for hook in keep if hook.event == event), None)
         ours = [call for call in calls_in(handler) if call.is_alone and call.words[:1] == (HOOK,)]
         is_kept = all(hook is not None and _serves(call, hook, is_user=is_user) for call in ours)
-        if is_kept and not _has_arguments(handler):
+        fields = handler if isinstance(handler, Mapping) else {}
+        # The words of our hook were once installed apart from the program.
+        if is_kept and not (fields.get("command") == PROGRAM and "args" in fields):
             continue
         text = jsonc.remove(text, path, where)
         group = jsonc.find(jsonc.parse(text, where), path[:4], where) if len(path) > 4 else None
@@ -189,34 +191,37 @@ def remove_hooks(
 def add_server(
     text: str, path: tuple[str, str], server: Mapping[str, Any], where: str, *, is_user: bool
 ) -> str:
-    """Add our server to a JSON text, unless it is there; refuse another server of that name."""
-    node = jsonc.find(jsonc.parse(text, where), path, where)
-    if node is not None:
-        _require_own_server(node.value, path, where)
-        if is_user or not _redirected_calls(node.value):
+    """Add our server to a JSON or TOML text, unless it is there; refuse another server of that name."""
+    known = _read_server(text, path, where)
+    if known is not None:
+        if not _is_server(known):
+            hint = "give that server another name, then try again"
+            raise InputError(f"{where}: {'.'.join(path)!r} is another program's server", hint=hint)
+        if is_user or not _redirected_calls(known):
             return text
-        text = jsonc.remove(text, path, where)
-    return jsonc.put(text, path, server, where)
+    if where.endswith(".toml"):
+        return _add_table(text if known is None else _remove_table(text, path, where), path, server, where)
+    return jsonc.put(text if known is None else jsonc.remove(text, path, where), path, server, where)
 
 
 def remove_server(text: str, original: str | None, path: tuple[str, str], where: str) -> str:
-    """Remove our server from a JSON text, and the object around it when that is empty then."""
-    node = jsonc.find(jsonc.parse(text, where), path, where)
-    if node is None or not _is_server(node.value):
+    """Remove our server from a text, and in JSON the object around it when that is empty then."""
+    if not _is_server(_read_server(text, path, where)):
         return text
+    if where.endswith(".toml"):
+        return _remove_table(text, path, where)
     return _remove_if_empty(jsonc.remove(text, path, where), path[:1], where, original)
 
 
-def add_table(
-    text: str, path: tuple[str, str], server: Mapping[str, object], where: str, *, is_user: bool = False
-) -> str:
-    """Add our server to a TOML text, unless it is there; refuse another server of that name."""
-    known = _split_table(text, path, where)[1]
-    if known is not None:
-        _require_own_server(known, path, where)
-        if is_user or not _redirected_calls(known):
-            return text
-        text = remove_table(text, path, where)
+def _read_server(text: str, path: tuple[str, str], where: str) -> object:
+    """Return the server at a path of a JSON or TOML text, or None."""
+    if where.endswith(".toml"):
+        return _split_table(text, path, where)[1]
+    node = jsonc.find(jsonc.parse(text, where), path, where) if path[0] else None
+    return None if node is None else node.value
+
+
+def _add_table(text: str, path: tuple[str, str], server: Mapping[str, Any], where: str) -> str:
     import tomlkit
 
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -228,13 +233,11 @@ def add_table(
     return after
 
 
-def remove_table(text: str, path: tuple[str, str], where: str) -> str:
+def _remove_table(text: str, path: tuple[str, str], where: str) -> str:
     """Remove our server's table and its subtables from a TOML text, with the blank line before it.
 
     Lines are removed: tomlkit would also remove the comments after the table, which may be about the next.
     """
-    if not _is_server(_split_table(text, path, where)[1]):
-        return text
     kept, trailing, is_inside = "", "", False
     # Each part is a table: its header and the lines below.
     for part in _TOML_HEADER.split(text):
@@ -275,14 +278,15 @@ def _check_edit(before: str, after: str, path: tuple[str, str], table: object, w
     )
 
 
-def find_redirected(text: str, path: tuple[str, str], where: str) -> list[ProgramCall]:
-    """Return the redirected calls of our hook or server in a text."""
-    if where.endswith(".toml"):
-        return _redirected_calls(_split_table(text, path, where)[1])
-    node = jsonc.find(jsonc.parse(text, where), path, where) if path[0] else None
-    handlers = [handler for _, _, handler in _read_handlers(text, where)]
-    entries = [*handlers, node.value if node is not None else None]
-    return [call for entry in entries for call in _redirected_calls(entry)]
+def find_calls(text: str, path: tuple[str, str], where: str) -> list[ProgramCall]:
+    """Return the calls of our hook and server in a text."""
+    if where.endswith(".js"):
+        words = (HOOK, "opencode", SESSION_START)
+        found = [(call[1], *re.findall(r'"([^"]*)"', call[2])) for call in _PLUGIN_CALL.finditer(text)]
+        return [ProgramCall(words, is_alone=True, line=(*program, *words)) for program in found]
+    handlers = [] if where.endswith(".toml") else _read_handlers(text, where)
+    entries = (*(handler for _, _, handler in handlers), _read_server(text, path, where))
+    return [call for entry in entries for call in _calls_of_ours(entry)]
 
 
 def has_line_around(text: str, where: str) -> bool:
@@ -300,33 +304,21 @@ def has_line_around(text: str, where: str) -> bool:
 def has_foreign_server(text: str, path: tuple[str, str], where: str) -> bool:
     """Say whether the server under our name in a text is another program's; a text in no form has none."""
     with suppress(InputError):
-        if where.endswith(".toml"):
-            entry = _split_table(text, path, where)[1]
-        else:
-            node = jsonc.find(jsonc.parse(text, where), path, where)
-            entry = None if node is None else node.value
+        entry = _read_server(text, path, where)
         return entry is not None and not _is_server(entry)
     return False
 
 
+def _calls_of_ours(entry: object) -> list[ProgramCall]:
+    return [call for call in calls_in(entry) if call.words[:1] in ((HOOK,), (SERVER,))]
+
+
 def _redirected_calls(entry: object) -> list[ProgramCall]:
-    calls = (call for call in calls_in(entry) if call.words[:1] in ((HOOK,), (SERVER,)))
-    return [call for call in calls if call.is_redirected]
+    return [call for call in _calls_of_ours(entry) if call.is_redirected]
 
 
 def _is_server(entry: object) -> bool:
     return any(call.is_alone and call.words[:1] == (SERVER,) for call in calls_in(entry))
-
-
-def _require_own_server(entry: object, path: tuple[str, str], where: str) -> None:
-    if not _is_server(entry):
-        hint = "give that server another name, then try again"
-        raise InputError(f"{where}: {'.'.join(path)!r} is another program's server", hint=hint)
-
-
-def _has_arguments(handler: object) -> bool:
-    """Say whether a handler lists the words of our hook apart from the program, as it was once installed."""
-    return isinstance(handler, Mapping) and handler.get("command") == PROGRAM and "args" in handler
 
 
 def _serves(call: ProgramCall, hook: Hook, *, is_user: bool) -> bool:

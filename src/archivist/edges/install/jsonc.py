@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 from archivist.errors import InputError
@@ -48,6 +49,8 @@ class Node(NamedTuple):
 Path = Sequence[str | int]
 
 
+# A file is read again after each edit, and by each question about it.
+@lru_cache(maxsize=8)
 def parse(text: str, where: str = "the file") -> Node:
     """Parse a text, or raise InputError with the line of the error; an empty text is an empty object."""
     reader = _Reader(text, where)

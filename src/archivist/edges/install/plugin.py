@@ -20,6 +20,8 @@ _SCHEMAS = "https://agent-plugins.org/schemas/1.0.0"
 _SKILL = "archivist-memory"
 # The digests of the files that we wrote: a name alone does not say whether the user has changed a file.
 _RECORD = ".archivist-plugin.json"
+# The entry of the record that says that the folder was not there before.
+_MADE = "."
 
 
 def plugin_files() -> dict[str, str]:
@@ -63,7 +65,9 @@ def plan_install(folder: Path) -> list[InstallChange]:
         raise InputError(f"{str(folder)!r} has other contents", hint="name a folder that is new or empty")
     wanted = {name: text.encode("utf-8") for name, text in plugin_files().items()}
     changes = [_plan_change(folder / name, digests.get(name), data) for name, data in wanted.items()]
-    record = _to_json({name: sha256(data).hexdigest() for name, data in wanted.items()}).encode("utf-8")
+    hashes = {name: sha256(data).hexdigest() for name, data in wanted.items()}
+    made = {_MADE: "by install"} if _MADE in digests or not folder.exists() else {}
+    record = _to_json(hashes | made).encode("utf-8")
     return [*changes, InstallChange(folder / _RECORD, _read(folder / _RECORD), record)]
 
 
@@ -78,22 +82,18 @@ def plan_uninstall(folder: Path) -> list[InstallChange]:
 
 def user_modified_files(changes: Sequence[InstallChange], folder: Path) -> list[Path]:
     """Return the files among the changes that stay as the user has made them."""
-    ours = {folder / name: text.encode("utf-8") for name, text in plugin_files().items()}
-    return [
-        change.path
-        for change in changes
-        if change.path in ours and change.after not in (None, ours[change.path])
-    ]
+    ours = {folder / name: (None, text.encode("utf-8")) for name, text in plugin_files().items()}
+    return [each.path for each in changes if each.path in ours and each.after not in ours[each.path]]
 
 
-def write_plugin(changes: Sequence[InstallChange], folder: Path) -> list[Path]:
-    """Make all the changes or none, and remove folders that are empty then; return the backups: none."""
-    backups = changing.apply_changes(changes)
+def write_plugin(changes: Sequence[InstallChange], folder: Path) -> None:
+    """Make all the changes or none, and remove folders that are empty then."""
+    is_made = _MADE in _read_record(folder)
+    changing.apply_changes(changes)
     for change in changes:
         if change.after is None:
             parents = change.path.relative_to(folder).parents
-            changing.remove_empty(folder / parent for parent in parents if parent.name)
-    return backups
+            changing.remove_empty(folder / parent for parent in parents if parent.name or is_made)
 
 
 def _plan_change(path: Path, digest: str | None, after: bytes | None) -> InstallChange:

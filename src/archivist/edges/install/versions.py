@@ -56,27 +56,20 @@ def version_of(client: str, logged: Mapping[str, str]) -> str:
     return logged.get(client) or logged.get(f"{client}-cli", "")
 
 
-class FoundShortcoming(NamedTuple):
-    """What the version in use does not do, and what mends that."""
-
-    text: str
-    is_of_worktrees: bool
-
-
 def find_shortcoming(
     client: str, root: Path, hooks: Iterable[Path], logged: str = "", *, is_for_all: bool = False
-) -> FoundShortcoming | None:
+) -> Shortcoming | None:
     """Return what the version in use does not do here; None where nothing is known of it.
 
     `hooks` are the files that have them. The version is that of the program on the PATH, else the one that
     the latest log names. `is_for_all` asks for the other worktrees of the main one too.
     """
     here, main = real_path(root), to_main_worktree(root)
-    # A worktree may lie inside of the main one.
     linked = [tree for tree in worktrees_of(root) if tree != main] if here == main and is_for_all else [here]
+    files = list(map(real_path, hooks))
+    # A worktree may lie inside of the main one.
     is_in_main = any(
         main != tree and all(file.is_relative_to(main) and not file.is_relative_to(tree) for file in files)
-        for files in [[real_path(each) for each in hooks]]
         for tree in linked
     )
     known = [each for each in _SHORTCOMINGS.get(client, ()) if is_in_main or not each.is_of_worktrees]
@@ -88,7 +81,7 @@ def find_shortcoming(
         return None
     version = tuple(map(int, found[0].split(".")))
     lack = next((each for each in known if version < each.before), None)
-    return FoundShortcoming(f"{client} {found[0]} {lack.text}", lack.is_of_worktrees) if lack else None
+    return lack._replace(text=f"{client} {found[0]} {lack.text}") if lack else None
 
 
 def _ask_program(program: str, root: Path) -> str:

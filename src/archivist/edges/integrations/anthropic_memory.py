@@ -114,19 +114,15 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
                 raise ToolError("No replacement was performed, old_str is empty.")
             count = text.count(old)
             if count == 0:
-                raise ToolError(
-                    f"No replacement was performed, old_str `{old}` did not appear verbatim"
-                    f" in {command.path}."
-                )
+                why = f"old_str `{old}` did not appear verbatim in {command.path}."
+                raise ToolError(f"No replacement was performed, {why}")
             if count > 1:
                 line_numbers = list(accumulate((character == "\n" for character in text), initial=1))
                 # The lookahead finds overlapping occurrences, as the SDK does.
                 places = (match.start() for match in re.finditer(f"(?={re.escape(old)})", text))
                 lines = ", ".join(str(line_numbers[place]) for place in places)
-                raise ToolError(
-                    f"No replacement was performed. Multiple occurrences of old_str `{old}`"
-                    f" in lines: {lines}. Please ensure it is unique"
-                )
+                why = f"Multiple occurrences of old_str `{old}` in lines: {lines}. Please ensure it is unique"
+                raise ToolError(f"No replacement was performed. {why}")
             changed, line = text.replace(old, command.new_str), text.count("\n", 0, text.find(old))
             snippet[:] = _number_lines(changed.split("\n"), line - _CONTEXT_LINES, line + _CONTEXT_LINES + 1)
             return changed
@@ -142,10 +138,8 @@ class ArchivistMemoryTool(BetaAbstractMemoryTool):
             if lines[-1] == "":
                 lines.pop()
             if not 0 <= command.insert_line <= len(lines):
-                raise ToolError(
-                    f"Invalid `insert_line` parameter: {command.insert_line}. "
-                    f"It should be within the range [0, {len(lines)}]."
-                )
+                within = f"It should be within the range [0, {len(lines)}]."
+                raise ToolError(f"Invalid `insert_line` parameter: {command.insert_line}. {within}")
             lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
             changed = "\n".join(lines)
             return changed if changed.endswith("\n") else f"{changed}\n"

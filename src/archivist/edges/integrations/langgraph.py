@@ -7,7 +7,6 @@ item wins, as in LangGraph's own stores. The bank's embedder makes the vectors.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import eq, ge, gt, index, le, lt, ne
@@ -106,13 +105,9 @@ class ArchivistStore(base.BaseStore):
             return None
         if op.refresh_ttl:
             self._items.refresh([stored])
-        return base.Item(
-            value=stored.value,
-            key=stored.name.key,
-            namespace=stored.name.namespace,
-            created_at=stored.created,
-            updated_at=stored.updated,
-        )
+        namespace, key = stored.name
+        times = {"created_at": stored.created, "updated_at": stored.updated}
+        return base.Item(value=stored.value, key=key, namespace=namespace, **times)
 
     def _search(self, op: base.SearchOp) -> list[base.SearchItem]:
         wanted = dict(op.filter or {})
@@ -121,22 +116,11 @@ class ArchivistStore(base.BaseStore):
         if op.query and op.query.strip() and self._fields:
             found = self._items.search(prefix, op.query, is_wanted=is_wanted, limit=limit, offset=offset)
         else:
-            # JSON that every match contains, so that the store skips rows; a number may have two spellings.
-            fragments = [
-                f"{json.dumps(key, ensure_ascii=False)}:{json.dumps(value, ensure_ascii=False)}"
-                for key, value in wanted.items()
-                if isinstance(value, str)
-            ]
-            found = self._items.list_below(
-                prefix, is_wanted=is_wanted, fragments=fragments, limit=limit, offset=offset
-            )
+            found = self._items.list_below(prefix, is_wanted=is_wanted, limit=limit, offset=offset)
         if op.refresh_ttl:
             self._items.refresh(found)
         return [
-            base.SearchItem(
-                item.name.namespace, item.name.key, item.value, item.created, item.updated, item.score
-            )
-            for item in found
+            base.SearchItem(*each.name, each.value, each.created, each.updated, each.score) for each in found
         ]
 
     def _change(self, op: base.PutOp) -> ItemChange:

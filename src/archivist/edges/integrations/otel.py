@@ -44,9 +44,7 @@ _QUERY_ARGUMENTS = ("query", "text", "task", "error")
 
 def operation_of(verb: Verb, method: str) -> str:
     """Return the conventions' name of an operation: to read is to search, also by id."""
-    if verb is Verb.READ:
-        return SEARCH
-    return _OPERATIONS.get(method.partition("_")[0], "upsert_memory")
+    return SEARCH if verb is Verb.READ else _OPERATIONS.get(method.partition("_")[0], "upsert_memory")
 
 
 def call_in_span(
@@ -67,13 +65,10 @@ def call_in_span(
         if not span.is_recording():
             return work()
         bank: Any = getattr(owner, "_bank", owner)
-        span.set_attributes(
-            {
-                "gen_ai.operation.name": operation,
-                "gen_ai.memory.store.id": str(bank.path),
-                "archivist.verb": method if bank is owner else f"{type(owner).__name__.lower()}.{method}",
-            }
-        )
+        span.set_attribute("gen_ai.operation.name", operation)
+        span.set_attribute("gen_ai.memory.store.id", str(bank.path))
+        named = method if bank is owner else f"{type(owner).__name__.lower()}.{method}"
+        span.set_attribute("archivist.verb", named)
         if bank.actor.name:
             span.set_attribute("gen_ai.agent.name", bank.actor.name)
         has_content = os.environ.get(CONTENT, "").strip().lower() in _CONTENT_ON

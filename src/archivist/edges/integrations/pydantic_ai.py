@@ -88,6 +88,5 @@ class ArchivistToolset(AbstractToolset[AgentDepsT]):
             raise ToolFailed(error_with_hint(error)) from error
         except Exception as error:
             _log.exception("the tool %s failed", name)
-            raise ToolFailed(
-                f"{name} failed with an internal error (the program's log has the reason; try something else)"
-            ) from error
+            advice = "the program's log has the reason; try something else"
+            raise ToolFailed(f"{name} failed with an internal error ({advice})") from error

@@ -141,18 +141,12 @@ class remember_run:  # noqa: N801 it is used like a function: with remember_run(
     def _open_bank(self) -> Bank:
         """Return the bank given, or open the one at a path, of ARCHIVIST_BANK, or the nearest upwards."""
         from archivist.bank import Bank
-        from archivist.config.sources import load_effective
-        from archivist.trust import find_bank_folder
 
         if isinstance(self.bank, Bank):
             return with_actor(self.bank, self.agent, kind=ActorKind.ORCHESTRATOR)
-        named = self.bank or os.environ.get("ARCHIVIST_BANK")
-        found = find_bank_folder(Path.cwd(), lambda: load_effective(None).config.trust.folders)[0]
-        if (place := named or found) is None:
-            raise InputError(f"no bank in {str(Path.cwd())!r} or above", hint="archivist setup makes one")
         name = os.environ.get("ARCHIVIST_ACTOR")
         actor = Actor.parse(name) if name else Actor(ActorKind.ORCHESTRATOR, self.agent)
-        return Bank.open(place, create=bool(named), actor=actor)
+        return Bank.open(self.bank or os.environ.get("ARCHIVIST_BANK") or ".", actor=actor)
 
     def _close(self, bank: Bank) -> None:
         # A bank that was given stays open for its owner.

@@ -8,7 +8,8 @@ import re
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
+OpenFiles: TypeAlias = "Callable[[], AbstractContextManager[Bank]]"
 
 _log = logging.getLogger(__name__)
 # A model does not write more in one call; whole logs come in by `archivist capture`.
@@ -145,13 +147,18 @@ class MemoryServer:
         tools: Sequence[Tool],
         *,
         actor: Actor | None,
-        open_files: Callable[[], AbstractContextManager[Bank]] | None = None,
+        role_of: Callable[[str], str] | None = None,
+        open_files: OpenFiles | None = None,
     ) -> None:
-        """Serve the bank that `open_bank` opens; `open_files` opens a workspace where there is none."""
+        """Serve the bank that `open_bank` opens; `open_files` opens a workspace where there is none.
+
+        `role_of` says which role a client's session has, by the client's name.
+        """
         # Two connections, so that reads go on while a write waits for another process.
         self.reading, self.writing = CallQueue(open_bank, "read"), CallQueue(open_bank, "write")
         self._tools = {tool.name: tool for tool in tools}
         self._actor = actor
+        self._role_of = role_of
         self._open_files = open_files
 
     def close(self) -> None:
@@ -193,10 +200,8 @@ class MemoryServer:
 
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if params.name not in self._tools:
-            offered = ", ".join(self._tools)
-            raise MCPError(
-                types.INVALID_PARAMS, f"no tool {without_middle(params.name)!r} here; there are {offered}"
-            )
+            told = f"no tool {without_middle(params.name)!r} here; there are {', '.join(self._tools)}"
+            raise MCPError(types.INVALID_PARAMS, told)
         tool, given, actor = self._tools[params.name], params.arguments or {}, self._actor_of(ctx)
         # A refused write needs no turn among the writers.
         is_write = not tool.only_reads(given) and tool.is_open_to(actor)
@@ -209,39 +214,22 @@ class MemoryServer:
                 problem = f"{tool.name}: the arguments contain a lone surrogate"
                 raise InputError(problem, hint="send valid UTF-8") from None
             if size > _MAX_ARGUMENTS_BYTES:
-                raise InputError(
-                    f"{tool.name}: the arguments are too large ({size >> 10} KiB)",
-                    hint=f"at most {_MAX_ARGUMENTS_BYTES >> 10} KiB; import long logs with archivist capture",
-                )
+                hint = f"at most {_MAX_ARGUMENTS_BYTES >> 10} KiB; import long logs with archivist capture"
+                raise InputError(f"{tool.name}: the arguments are too large ({size >> 10} KiB)", hint=hint)
             return tool.call(bank, given)
 
         try:
-            answer = await self._run_tool(queue, run_tool, tool, actor)
+            # A workspace is files: without a bank its tools work as the commands do.
+            open_files = self._open_files if tool.toolset is Toolset.WORKSPACE else None
+            answer = await _run_tool(queue, run_tool, actor, open_files)
         except ArchivistError as error:
             return _error_result(error.message, error.hint)
         except Exception:  # noqa: BLE001 the model gets an answer, and the log the traceback
             _log.exception("the tool %s failed", params.name)
             hint = "the server's log has the reason; try something else"
             return _error_result(f"{params.name} failed with an internal error", hint)
-        text = json.dumps(answer, ensure_ascii=False)
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)], structured_content=answer
-        )
-
-    async def _run_tool(self, queue: CallQueue, work: Callable[[Bank], Any], tool: Tool, actor: Actor) -> Any:
-        """Run a tool on the bank. A workspace is files: without a bank its tools work as the commands do."""
-        open_files = self._open_files if tool.toolset is Toolset.WORKSPACE else None
-        try:
-            return await queue.run(work, actor)
-        except NoBankError:
-            if open_files is None:
-                raise
-
-        def run_on_files(open_files: Callable[[], AbstractContextManager[Bank]]) -> Any:
-            with open_files() as bank:
-                return work(bank.acting_as(actor))
-
-        return await anyio.to_thread.run_sync(run_on_files, open_files)
+        text = types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False))
+        return types.CallToolResult(content=[text], structured_content=answer)
 
     def _actor_of(self, ctx: Context) -> Actor:
         """Return the actor: of the token, of the command line, or by the client's name."""
@@ -249,22 +237,19 @@ class MemoryServer:
         actor = getattr(getattr(user, "access_token", None), "subject", None)
         if actor:
             return Actor.parse(actor)
-        if self._actor is not None:
-            return self._actor
-        client = ctx.session.client_params
-        return agent_from_client(client.client_info.name if client else "")
+        params = ctx.session.client_params
+        agent = agent_from_client(params.client_info.name if params else "")
+        actor = self._actor or agent
+        role = actor.role or (self._role_of(agent.name) if self._role_of is not None else "")
+        return Actor(actor.kind, actor.name, role)
 
     # Resources
 
     async def _list_resources(self, _ctx: Context, _params: object) -> types.ListResourcesResult:
         from archivist.tools.resources_service import ADDRESSES
 
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(name=address.uri.partition("://")[2], **address._asdict())
-                for address in ADDRESSES
-            ]
-        )
+        listed = [types.Resource(name=each.uri.partition("://")[2], **each._asdict()) for each in ADDRESSES]
+        return types.ListResourcesResult(resources=listed)
 
     async def _list_templates(self, _ctx: Context, _params: object) -> types.ListResourceTemplatesResult:
         from archivist.tools.resources_service import TEMPLATE
@@ -278,17 +263,15 @@ class MemoryServer:
     ) -> types.ReadResourceResult:
         from archivist.tools.resources_service import read_resource
 
+        read = partial(read_resource, uri=params.uri)
         try:
-            text, mime_type = await self.reading.run(
-                lambda bank: read_resource(bank, params.uri), self._actor_of(ctx)
-            )
+            text, mime_type = await self.reading.run(read, self._actor_of(ctx))
         except ArchivistError as error:
             is_client_error = isinstance(error, AccessError | InputError | NotFoundError)
             code = types.INVALID_PARAMS if is_client_error else types.INTERNAL_ERROR
             hint = hint_for_agents(error) if isinstance(error, NotFoundError) else error.hint
-            raise MCPError(
-                code, _error_text(error.message, hint), {"uri": without_middle(params.uri)}
-            ) from None
+            told = _error_text(error.message, hint)
+            raise MCPError(code, told, {"uri": without_middle(params.uri)}) from None
         contents = types.TextResourceContents(uri=params.uri, text=text, mime_type=mime_type)
         return types.ReadResourceResult(contents=[contents])
 
@@ -299,10 +282,8 @@ class MemoryServer:
 
     async def _get_prompt(self, _ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name not in _PROMPTS:
-            offered = ", ".join(_PROMPTS)
-            raise MCPError(
-                types.INVALID_PARAMS, f"no prompt {without_middle(params.name)!r}; there are {offered}"
-            )
+            told = f"no prompt {without_middle(params.name)!r}; there are {', '.join(_PROMPTS)}"
+            raise MCPError(types.INVALID_PARAMS, told)
         prompt, given = _PROMPTS[params.name], params.arguments or {}
         known = sorted(argument.name for argument in prompt.arguments or ())
         for name in sorted(set(given).difference(known)):
@@ -310,9 +291,25 @@ class MemoryServer:
             raise MCPError(types.INVALID_PARAMS, said)
         write = prompts.reflect if params.name == "reflect" else prompts.save_memory
         text = types.TextContent(type="text", text=write(self._tools, **given))
-        return types.GetPromptResult(
-            description=prompt.description, messages=[types.PromptMessage(role="user", content=text)]
-        )
+        messages = [types.PromptMessage(role="user", content=text)]
+        return types.GetPromptResult(description=prompt.description, messages=messages)
+
+
+async def _run_tool(
+    queue: CallQueue, work: Callable[[Bank], Any], actor: Actor, open_files: OpenFiles | None
+) -> Any:
+    """Run a tool on the bank, or where there is none on a workspace's files, if it needs no more."""
+    try:
+        return await queue.run(work, actor)
+    except NoBankError:
+        if open_files is None:
+            raise
+
+    def run_on_files(open_files: OpenFiles) -> Any:
+        with open_files() as bank:
+            return work(bank.acting_as(actor))
+
+    return await anyio.to_thread.run_sync(run_on_files, open_files)
 
 
 def _error_result(message: str, hint: str) -> types.CallToolResult:

@@ -24,9 +24,9 @@ def parse_address(text: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit()) or int(port) > 65535 or (":" in host and host[0] != "["):
         raise InputError(f"{text!r} is not an address", hint="HOST:PORT, such as 127.0.0.1:7778")
     if not is_loopback(name):
+        hint = "listen on 127.0.0.1 and let a proxy with TLS forward to it"
         raise InputError(
-            f"{name!r} is beyond this machine, where a token would travel in the clear",
-            hint="listen on 127.0.0.1 and let a proxy with TLS forward to it",
+            f"{name!r} is beyond this machine, where a token would travel in the clear", hint=hint
         )
     return name, int(port)
 

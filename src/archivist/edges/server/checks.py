@@ -132,9 +132,8 @@ class BodyReceiver:
                 hint = "send the whole body, without long pauses"
                 raise Refusal(408, "too_slow", "the body did not arrive in time", hint=hint) from None
             if message["type"] == "http.disconnect":
-                raise Refusal(
-                    400, "body_ended_early", "the body ended before its length", hint="send all of it"
-                )
+                detail = "the body ended before its length"
+                raise Refusal(400, "body_ended_early", detail, hint="send all of it")
             is_complete = not message.get("more_body", False)
             received_bytes += len(message.get("body", b""))
             if received_bytes > max_bytes:
@@ -247,9 +246,8 @@ class GuardedApp(ABC):
         schemes = (scope.get("scheme", "http"), *(() if is_loopback(host_of(host)) else ("https",)))
         is_foreign = origin is not None and not is_own_origin(origin, host, schemes)
         if is_foreign or headers.get("sec-fetch-site") == "cross-site":
-            raise Refusal(
-                403, "foreign_origin", "cross-site requests are refused", hint="send it from this site"
-            )
+            detail = "cross-site requests are refused"
+            raise Refusal(403, "foreign_origin", detail, hint="send it from this site")
         return headers
 
     async def require_token(self, secret: str | None) -> Token:
@@ -335,11 +333,7 @@ def _read_headers(scope: Scope) -> dict[str, str]:
         headers[name.decode("latin-1")] = value.decode("latin-1")
     if "content-length" in headers and "transfer-encoding" in headers:
         # A proxy in front could read another request out of it (request smuggling).
-        raise Refusal(
-            400,
-            "double_length",
-            "the request gives its length in two ways",
-            hint="send Content-Length or Transfer-Encoding, not both",
-            headers={"Connection": "close"},
-        )
+        detail, close = "the request gives its length in two ways", {"Connection": "close"}
+        hint = "send Content-Length or Transfer-Encoding, not both"
+        raise Refusal(400, "double_length", detail, hint=hint, headers=close)
     return headers

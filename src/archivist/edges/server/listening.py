@@ -64,10 +64,8 @@ def listen(host: str, port: int) -> socket.socket:
             listener.close()
             raise
     except (OSError, OverflowError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(
-            f"cannot listen at {host} port {port}: {reason}", hint="use another port; 0 picks a free one"
-        ) from None
+        reason, hint = getattr(error, "strerror", None) or error, "use another port; 0 picks a free one"
+        raise InputError(f"cannot listen at {host} port {port}: {reason}", hint=hint) from None
     listener.set_inheritable(True)
     if sys.platform != "win32":
         import resource
@@ -227,8 +225,6 @@ def make_server(
         config.load()
     except OSError as error:
         files = f"{certificate.cert!r} and {certificate.key!r}" if certificate else ""
-        raise InputError(
-            f"no certificate in {files}: {error.strerror or error}",
-            hint="PEM files, the key without a password",
-        ) from None
+        hint = "PEM files, the key without a password"
+        raise InputError(f"no certificate in {files}: {error.strerror or error}", hint=hint) from None
     return Server(config)

@@ -32,20 +32,13 @@ def _read_query(visit: Visit) -> Query:
         statuses = tuple(Status)
     elif status in tuple(Status):
         statuses = (Status(status),)
-    facets: dict[str, Any] = {
-        name: words(value)
-        for name, words in _FILTERS.items()
-        if (value := visit.query.get(name, "")) in tuple(words)
-    }
-    tag = visit.query.get("tag", "")
-    return Query(
-        text=visit.query.get("q", "").strip(),
-        statuses=statuses,
-        repo=visit.query.get("project", ""),
-        tags=(tag,) if tag else (),
-        limit=PAGE_SIZE + 1,
-        **facets,
-    )
+    facets: dict[str, Any] = {}
+    for name, words in _FILTERS.items():
+        if (value := visit.query.get(name, "")) in tuple(words):
+            facets[name] = words(value)
+    text, repo = visit.query.get("q", "").strip(), visit.query.get("project", "")
+    tags = tuple(filter(None, (visit.query.get("tag", ""),)))
+    return Query(text=text, statuses=statuses, repo=repo, tags=tags, limit=PAGE_SIZE + 1, **facets)
 
 
 @page("/lessons")
@@ -89,11 +82,10 @@ def show_lesson(visit: Visit) -> PageView:
     view = lesson_views(bank, [lesson])[0]
     by = lesson.superseded_by and bank.lessons.get_many([lesson.superseded_by])
     history = history_views(bank.ledger.history(lesson.id))
-    cited_calls = bank.lessons.cited_calls(lesson)
-    calls = {
-        word: replace(event, output="\n".join(quote_output(event.output, lesson.detail, _QUOTED_LINES)))
-        for word, event in cited_calls.items()
-    }
+    calls = bank.lessons.cited_calls(lesson)
+    for word, event in calls.items():
+        quoted = quote_output(event.output, lesson.detail, _QUOTED_LINES)
+        calls[word] = replace(event, output="\n".join(quoted))
     verdicts = bank.audits.verdicts(lesson=lesson.id, limit=_TELLINGS)
     seen = lesson.evidence.episodes[::-1][:_SEEN]
     runs = [*seen, *(verdict.run for verdict in verdicts), *(event.run for event in calls.values())]

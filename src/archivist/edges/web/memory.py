@@ -174,26 +174,25 @@ def list_proposals(visit: Visit) -> PageView:
     waiting = [each for each in found if each.status is ProposalStatus.OPEN][:PAGE_SIZE]
     decided = [each for each in found[::-1] if each.status is not ProposalStatus.OPEN][:PAGE_SIZE]
     approvers, may_any = parse_approvers(bank.config.proposals.approvers), visit.may("proposals", "decide")
+
+    def view(proposal: Proposal, **more: object) -> views.View:
+        version = digest_of(proposal.before, proposal.after)
+        return {**views.proposal_view(proposal), "version": version, **more}
+
     content = {
         "waiting": [
-            {
-                **views.proposal_view(each),
-                "diff": bank.proposals.diff(each.id),
-                "cited": list(bank.proposals.evidence(each.id)),
-                "doubts": list(bank.proposals.doubts(each.id)),
-                "judged": _judged_row(bank, each),
-                "version": digest_of(each.before, each.after),
-                "may_decide": may_any and may_decide(bank.actor, each.proposer, approvers),
-            }
+            view(
+                each,
+                diff=bank.proposals.diff(each.id),
+                cited=list(bank.proposals.evidence(each.id)),
+                doubts=list(bank.proposals.doubts(each.id)),
+                judged=_judged_row(bank, each),
+                may_decide=may_any and may_decide(bank.actor, each.proposer, approvers),
+            )
             for each in waiting
         ],
-        "decided": [
-            {**views.proposal_view(each), "version": digest_of(each.before, each.after)} for each in decided
-        ],
-        "outdated": [
-            {**views.proposal_view(each), "version": digest_of(each.before, each.after), "doubt": reason}
-            for each, reason in bank.proposals.outdated_rules()
-        ],
+        "decided": list(map(view, decided)),
+        "outdated": [view(each, doubt=reason) for each, reason in bank.proposals.outdated_rules()],
         "done": _DONE.get(visit.query.get("done", ""), ""),
         "changed": visit.query.get("id", ""),
         "may_decide": may_any,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from archivist import doctor
 from archivist.audit.period import AuditPeriod, resolve_period
@@ -18,19 +18,13 @@ from archivist.errors import InputError
 from archivist.records.plain import to_plain
 from archivist.text import estimate_tokens
 
+# Of a chart for wide screens and of one for narrow ones.
+_WIDTHS = (WIDTH, NARROW)
 _LATEST = 6
 _RECENT_DAYS = 7
 _LIVE_CHANGES = 15
 _LIVE_RUNS = 30
 _RECENT_START = timedelta(days=1)
-
-
-class WaitingItem(NamedTuple):
-    """Something that waits for a decision: how many, of what, and where to decide."""
-
-    number: int
-    text: str
-    link: str
 
 
 # The count in the status, its words for one and for several, and the page to decide on.
@@ -70,12 +64,10 @@ def overview(visit: Visit) -> PageView:
             "learnt": counts["active_lessons"] + counts["candidate_lessons"],
             "curve": curve,
             "projects": bank.runs.projects(),
-            "charts": [draw_curve(curve, width=width, began=began) for width in (WIDTH, NARROW)]
-            if curve
-            else [],
+            "charts": [draw_curve(curve, width=width, began=began) for width in _WIDTHS if curve],
             "recent": answer_view(recent),
             "waiting": [
-                WaitingItem(counts[name], one if counts[name] == 1 else several, link)
+                {"number": counts[name], "text": one if counts[name] == 1 else several, "link": link}
                 for name, one, several, link in _WAITING
                 if counts[name]
             ],
@@ -137,7 +129,7 @@ def preview_brief(visit: Visit) -> PageView:
         "reasons": bank.briefs.reasons(brief),
         "crowded": brief.count_crowded(),
         "left_out": bank.briefs.left_out(brief, request, limit=15),
-        "empty": "" if brief.text else bank.briefs.explain_empty(brief, request),
+        "empty": "" if brief.text else brief.why_no_lesson,
         "projects": bank.runs.projects(),
     }
     return PageView("brief.html", "Brief preview", content)
@@ -151,18 +143,16 @@ def audit(visit: Visit) -> PageView:
     found = audits.audit_report(period, project=project)
     curve = audits.learning_curve(project, period)
     steps = {each.lesson: to_plain(each) for each in recommend_steps(found)}
-    widths, began = (WIDTH, NARROW), audits.first_brief()
+    began, is_judged = audits.first_brief(), sum(each.share is not None for each in found.total.periods) > 1
     content = {
         "answer": answer_view(found),
         "period": period,
         "projects": visit.bank.runs.projects(),
         "total": report_row_view(found.total),
-        "curve": [draw_curve(curve, width=width, since=period.since, began=began) for width in widths]
-        if curve
-        else [],
-        "charts": [draw_report_chart(found.total, width=width) for width in widths]
-        if sum(each.share is not None for each in found.total.periods) > 1
-        else [],
+        "curve": [
+            draw_curve(curve, width=each, since=period.since, began=began) for each in _WIDTHS if curve
+        ],
+        "charts": [draw_report_chart(found.total, width=each) for each in _WIDTHS if is_judged],
         "rows": [report_row_view(row) for row in found.lessons[:PAGE_SIZE]],
         "count": len(found.lessons),
         "steps": steps,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,9 +88,7 @@ class Visit:
 
     def link(self, **changes: object) -> str:
         """Return this page's address with other parameters; an empty one is left out."""
-        merged = {
-            name: str(value) for name, value in {**self.query, **changes}.items() if value not in ("", None)
-        }
+        merged = {name: value for name, value in {**self.query, **changes}.items() if value not in ("", None)}
         return self.path + (f"?{urlencode(merged)}" if merged else "")
 
     def read_cursor(self) -> tuple[object, ...] | None:
@@ -102,9 +100,8 @@ class Visit:
             values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         except ValueError:
             raise CursorError("the cursor is malformed") from None
-        if not isinstance(values, list) or not all(
-            isinstance(each, str | int | float | None) for each in values
-        ):
+        known = str | int | float | None
+        if not isinstance(values, list) or not all(isinstance(each, known) for each in values):
             raise CursorError
         return tuple(values)
 
@@ -226,19 +223,17 @@ def _menu(empty: Collection[str]) -> list[tuple[str, list[tuple[str, str]]]]:
 
 def _empty_pages(bank: Bank) -> set[str]:
     """Return the pages of memory that have nothing to show yet."""
-    has_any: dict[str, Callable[[], object]] = {
-        "/knowledge": lambda: bank.knowledge.query(limit=1),
-        "/tasks": lambda: (
-            bank.tasks.query(limit=1) or bank.attempts.query(limit=1) or bank.artifacts.query(limit=1)
-        ),
-        "/core": bank.core.blocks,
-        "/workspace": lambda: bank.workspace.retrieve_plans("") or bank.workspace.retrieve_overview(""),
+    shown: dict[str, tuple[Callable[[], object], ...]] = {
+        "/knowledge": (partial(bank.knowledge.query, limit=1),),
+        "/tasks": tuple(partial(each.query, limit=1) for each in (bank.tasks, bank.attempts, bank.artifacts)),
+        "/core": (bank.core.blocks,),
+        "/workspace": (bank.workspace.retrieve_plans, bank.workspace.retrieve_overview),
     }
     empty = set()
-    for path, find in has_any.items():
+    for path, queries in shown.items():
         # A layer that cannot be read says why on its own page.
         with suppress(ArchivistError):
-            if not find():
+            if not any(query() for query in queries):
                 empty.add(path)
     return empty
 
@@ -265,15 +260,13 @@ def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[LedgerRow]:
     told = bank.audits.runs_of_briefs(entry.record for entry in entries if entry.kind == "brief")
     has_proposals = any(entry.kind == "proposal" for entry in entries)
     proposals = {each.id: each for each in bank.proposals.list()} if has_proposals else {}
-    runs = {
-        entry.seq: {
-            "brief": told.get(entry.record, ""),
-            "episode": entry.record,
-            "event": entry.record.rpartition("#")[0] or entry.record,
-            "verdict": entry.record.rpartition(":")[0],
-        }.get(entry.kind, "")
-        for entry in entries
+    run_of: dict[str, Callable[[str], str]] = {
+        "brief": lambda record: told.get(record, ""),
+        "episode": str,
+        "event": lambda record: record.rpartition("#")[0] or record,
+        "verdict": lambda record: record.rpartition(":")[0],
     }
+    runs = {each.seq: run_of[each.kind](each.record) if each.kind in run_of else "" for each in entries}
     names = bank.audits.run_names(filter(None, runs.values()))
     # To an agent the words of a lesson that waits are not there.
     is_agent = bank.actor.kind is ActorKind.AGENT
@@ -288,9 +281,9 @@ def name_entries(bank: Bank, entries: Sequence[LedgerEntry]) -> list[LedgerRow]:
         words = link = ""
         judged: tuple[tuple[str, str, str], ...] = ()
         if verdict := verdicts.get(entry.record):
-            name = " ".join(lessons.get(verdict.lesson, ("a lesson",)))
-            page_of = path_of("lessons", name.split()[0]) if verdict.lesson in lessons else ""
-            judged = ((name, page_of, verdict.effect.value),)
+            name = lessons.get(verdict.lesson, ("a lesson",))
+            page_of = path_of("lessons", name[0]) if verdict.lesson in lessons else ""
+            judged = ((" ".join(name), page_of, verdict.effect.value),)
         if entry.record in lessons:
             words, link = " ".join(lessons[entry.record]), path_of("lessons", lessons[entry.record][0])
         elif entry.record in proposals:
@@ -349,7 +342,7 @@ def _environment() -> jinja2.Environment:
         finalize=lambda value: make_legible(value) if type(value) is str else value,
     )
     made.filters |= {
-        "clip": _clip,
+        "clip": lambda text, most=120: shorten_line(make_legible(str(text)), most),
         "first_words": first_words,
         "lines": _cut,
         "code": _mark_code,
@@ -372,14 +365,15 @@ def _mark_code(text: str, most: int = 220) -> Markup:
     """Return a text on one line with what stands between backticks as code; all else is only text."""
     shown_text = shorten_line(make_legible(text), most)
     parts, is_cut = shown_text.split("`"), shown_text.endswith("…")
-    # An odd backtick at the end begins nothing, unless the text was cut behind it.
-    shown = [
-        Markup("<code>{}</code>").format(part)
-        if at % 2 and (at + 1 < len(parts) or is_cut)
-        else escape(f"`{part}" if at % 2 else part)
-        for at, part in enumerate(parts)
-    ]
+    shown = [_as_code(part) if at % 2 else escape(part) for at, part in enumerate(parts)]
+    if len(parts) % 2 == 0 and not is_cut:
+        # An odd backtick at the end begins nothing, unless the text was cut behind it.
+        shown[-1] = escape(f"`{parts[-1]}")
     return Markup("").join(shown)
+
+
+def _as_code(text: str) -> Markup:
+    return Markup("<code>{}</code>").format(text)
 
 
 _CODE = re.compile(r"`([^`]*)`")
@@ -398,12 +392,10 @@ def _link_names(text: str, *, has_code: bool = False) -> Markup:
     parts, at = [], 0
     text = make_legible(text)
     if has_code:
-        pieces = _CODE.split(text)
-        shown = [
-            Markup("<code>{}</code>").format(piece) if number % 2 else _link_names(piece)
-            for number, piece in enumerate(pieces)
-        ]
-        return Markup("").join(shown)
+        pieces = enumerate(_CODE.split(text))
+        return Markup("").join(
+            _as_code(piece) if number % 2 else _link_names(piece) for number, piece in pieces
+        )
     for found in _NAMES.finditer(text):
         parts.append(escape(text[at : found.start()]))
         at = found.end()
@@ -412,26 +404,20 @@ def _link_names(text: str, *, has_code: bool = False) -> Markup:
             page_of = pages.get(name[0], path_of("runs", name))
             parts.append(Markup('<a href="{}"><code>{}</code></a>').format(page_of, name))
         else:
-            parts.append(Markup("<code>{}</code>").format(found[2]))
+            parts.append(_as_code(found[2]))
     return Markup("").join([*parts, escape(text[at:])])
 
 
 def _link_brief(text: str, lessons: Sequence[Mapping[str, Any]]) -> Markup:
     """Return a brief's text, word for word, each numbered lesson as a link to its page."""
-    lines = [Markup("{}").format(line) for line in make_legible(text).strip("\n").split("\n")]
-    numbered = [at for at, line in enumerate(lines) if re.match(r"\d+\. |- ", str(line))]
+    lines = [escape(line) for line in make_legible(text).strip("\n").split("\n")]
     begins = next((at for at, line in enumerate(lines) if line.startswith("### ")), 0)
-    numbered = [at for at in numbered if at > begins][: len(lessons)]
+    numbered = [at for at, line in enumerate(lines) if at > begins and re.match(r"\d+\. |- ", line)]
+    link = Markup('<a class="line" href="{}">{}</a>')
     for at, lesson in zip(numbered, lessons, strict=False):
         if not lesson.get("is_global"):
-            lines[at] = Markup('<a class="line" href="{}">{}</a>').format(
-                path_of("lessons", str(lesson["id"])), lines[at]
-            )
+            lines[at] = link.format(path_of("lessons", str(lesson["id"])), lines[at])
     return Markup("\n").join(lines)
-
-
-def _clip(text: object, most: int = 120) -> str:
-    return shorten_line(make_legible(str(text)), most)
 
 
 def _cut(text: str, most: int = 1_500) -> str:
@@ -453,9 +439,8 @@ async def _serve_static(request: Request) -> Response:
     file = _FOLDER / "static" / name
     if file.suffix not in _TYPES or "/" in name or not file.is_file():
         raise NotFoundError("file", name)
-    return FileResponse(
-        file, media_type=_TYPES[file.suffix], headers={"Cache-Control": "private, max-age=86400"}
-    )
+    lasting = {"Cache-Control": "private, max-age=86400"}
+    return FileResponse(file, media_type=_TYPES[file.suffix], headers=lasting)
 
 
 _REFUSALS = {401: "Sign in", 403: "Not allowed", 404: "Not found", 500: "Something went wrong"}

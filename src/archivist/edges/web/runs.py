@@ -35,13 +35,9 @@ def _run_row(bank: Bank, episode: Episode) -> views.View:
 
     A client reports success when a session ends in order; a check that failed to the end says more.
     """
-    view, notes = views.run_view(bank, episode), episode.extra.get(NOTES)
+    view = views.run_view(bank, episode) | {"failures": count_failures(episode.extra.get(NOTES))}
     has_failed = episode.status is EpisodeStatus.SUCCESS and ended_failing(episode.summary)
-    return {
-        **view,
-        "failures": count_failures(notes),
-        "word": "checks failed" if has_failed else view["status"],
-    }
+    return {**view, "word": "checks failed" if has_failed else view["status"]}
 
 
 def _flow_charts(bank: Bank, episodes: Sequence[Episode], lessons: Sequence[Any], title: str) -> list[str]:
@@ -60,16 +56,15 @@ def list_runs(visit: Visit) -> PageView:
     bank = visit.bank
     project, text = (visit.query.get(name, "") for name in ("project", "task"))
     found = bank.runs.episodes(project=project, text=text, after=visit.read_cursor(), limit=PAGE_SIZE + 1)
+    # Attempts have a page of their own, by task; what still runs is linked above the list.
+    shown = (
+        each for each in found[:PAGE_SIZE] if each.action is None and each.status is not EpisodeStatus.RUNNING
+    )
     return PageView(
         "runs.html",
         " ".join(filter(None, ("Runs", project))),
         {
-            # Attempts have a page of their own, by task; what still runs is linked above the list.
-            "runs": [
-                _run_row(bank, each)
-                for each in found[:PAGE_SIZE]
-                if each.action is None and each.status is not EpisodeStatus.RUNNING
-            ],
+            "runs": [_run_row(bank, each) for each in shown],
             "next_page": visit.next_page(found, LATEST),
             "projects": bank.runs.projects(),
             # They have no end by which they could be listed.
