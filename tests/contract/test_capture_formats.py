@@ -313,7 +313,7 @@ fuzzed = settings(max_examples=60, deadline=None, suppress_health_check=list(Hea
 
 
 def drain(adapter: Adapter, data: bytes) -> None:
-    adapter.recognises(data[:65536], "x")
+    adapter.recognises(data[:65536])
     for each in adapter.read(io.BytesIO(data), LogOrigin("x")):
         assert isinstance(each, Event | Episode | SkippedRecord)
 

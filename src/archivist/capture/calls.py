@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from archivist.capture.values import (
     listing,
     mapping,
     objects,
+    seconds_in,
     text,
     text_between,
 )
@@ -207,21 +208,22 @@ def _with_clipped_values(value: Any, depth: int) -> Any:
 def calls_in_message(message: str) -> list[LoggedCall]:
     """Read the calls that a model without tool calling wrote into its message."""
     if "<function=" in message:
-        return [LoggedCall(name, dict(_parameters(body))) for name, body in _FUNCTION.findall(message)]
+        calls = []
+        for name, body in _FUNCTION.findall(message):
+            given = {}
+            for piece in body.split("<parameter=")[1:]:
+                key, _, rest = piece.partition(">")
+                value, end, _ = rest.partition("</parameter>")
+                if end:
+                    given[key] = value.strip("\n")
+            calls.append(LoggedCall(name, given))
+        return calls
     if '"commands"' in message or '"keystrokes"' in message:
         start, end = message.find("{"), message.rfind("}")
         reply = mapping(_decode_text(message[start : end + 1]))
         found = [LoggedCall("bash_command", each) for each in objects(reply.get("commands"))]
         return [*found, LoggedCall("mark_task_complete", {})] if reply.get("task_complete") is True else found
     return []
-
-
-def _parameters(body: str) -> Iterator[tuple[str, str]]:
-    for piece in body.split("<parameter=")[1:]:
-        name, _, rest = piece.partition(">")
-        value, end, _ = rest.partition("</parameter>")
-        if end:
-            yield name, value.strip("\n")
 
 
 def _patch_in(call: LoggedCall) -> str:
@@ -302,14 +304,12 @@ def _strip_frame(content: str) -> CallOutcome:
         return _from_tags(content)
     if frame := _CODEX_FRAME.match(content):
         code = frame.group("exit") or frame.group("code")
-        wall = frame.group("wall") or ""
-        took = float(wall) if wall.replace(".", "", 1).isdigit() else None
+        took = seconds_in(frame.group("wall") or "")
         return CallOutcome(content[frame.end() :], int(code) if code else None, duration_s=took)
     if line := _EXIT_LINE.match(content):
         return CallOutcome(content[line.end() :], int(line.group(1)), is_error=int(line.group(1)) != 0)
-    if "exit code" in content[-600:] and (
-        ends := list(_ENDED_WITH.finditer(content, max(0, len(content) - 600)))
-    ):
+    tail = max(0, len(content) - 600)
+    if "exit code" in content[tail:] and (ends := list(_ENDED_WITH.finditer(content, tail))):
         output = _FOLDER_NOTES.sub("", content[: ends[0].start()] + content[ends[-1].end() :])
         return CallOutcome(output, int(ends[-1].group(1)))
     if "<tool_use_error>" in content[:40]:
@@ -319,9 +319,8 @@ def _strip_frame(content: str) -> CallOutcome:
 
 def _from_tags(content: str) -> CallOutcome:
     code = _RETURN_CODE.search(content[:4_000])
-    failure = (
-        text_between(content, "<exception>", "</exception>") if content.startswith("<exception>") else None
-    )
+    has_failure = content.startswith("<exception>")
+    failure = text_between(content, "<exception>", "</exception>") if has_failure else None
     output = _text_in_tag(content, "output")
     if output is None and (head := _text_in_tag(content, "output_head")) is not None:
         between = text_between(content, "</output_head>", "<output_tail>") or ""

@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import md5, sha256
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archivist.capture.calls import object_in
-from archivist.capture.formats import LogOrigin, cursor, opencode
+from archivist.capture.formats import LogOrigin, cursor, opencode, vscode_chat
 from archivist.capture.json_stream import preview_log
 from archivist.capture.log_files import scan_log_folder
 from archivist.capture.recorder import LogItem
@@ -44,7 +43,11 @@ from archivist.files.worktrees import (
     shared_git_dir,
     worktrees_of,
 )
-from archivist.paths import editor_folders, folder_of_uri, is_folder, project_of_address, remote_address
+from archivist.paths import editor_folders, is_folder, project_of_address, remote_address
+
+if TYPE_CHECKING:
+    from archivist.files.cursor import CursorSession
+    from archivist.files.opencode import StoredSession
 
 _EDITORS = ("Code", "Code - Insiders", "VSCodium")
 _REMOTE_EDITOR = ".vscode-server/data/User"
@@ -73,12 +76,10 @@ class ClientLog(NamedTuple):
         origin = LogOrigin(self.path.name, self.session, began=self.folder)
         if self.client == "opencode":
             return opencode.read(BytesIO(export_session(self.path, self.session)), origin)
-        is_terminal = self.path.name == _TERMINAL_STORE
-        whole = (
-            export_terminal_session(self.path)
-            if is_terminal
-            else export_editor_session(self.path, self.session)
-        )
+        if self.path.name == _TERMINAL_STORE:
+            whole = export_terminal_session(self.path)
+        else:
+            whole = export_editor_session(self.path, self.session)
         return cursor.read(BytesIO(whole), origin)
 
 
@@ -255,14 +256,19 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
     def root(variable: str, usual: str) -> Path:
         return Path(variables[variable]).expanduser() if variables.get(variable) else home / usual
 
+    codex_home = root("CODEX_HOME", ".codex")
+    opencode_sessions = opencode_databases(home, variables), list_sessions
+    cursor_sessions = cursor_databases(home, variables), list_editor_sessions
     found = [
         *_find_claude_code(places, root("CLAUDE_CONFIG_DIR", ".claude") / "projects"),
-        *_find_codex(places, root("CODEX_HOME", ".codex")),
+        *_find_by_head(places, "codex", codex_home / "sessions"),
+        *_find_by_head(places, "codex", codex_home / "archived_sessions"),
         *_find_gemini(places, root("GEMINI_CLI_HOME", "") / ".gemini" / "tmp"),
         *_find_by_head(places, "copilot-cli", root("COPILOT_HOME", ".copilot") / "session-state"),
-        *_find_opencode(places, opencode_databases(home, variables), unreadable),
+        *_find_in_databases(places, "OpenCode", *opencode_sessions, unreadable),
         *_find_vscode(places, [*editor_folders(_EDITORS, home, variables), home / _REMOTE_EDITOR]),
-        *_find_cursor(places, cursor_databases(home, variables), home / ".cursor" / "chats", unreadable),
+        *_find_in_databases(places, "Cursor", *cursor_sessions, unreadable),
+        *_find_cursor_chats(places, home / ".cursor" / "chats"),
     ]
     found.sort(key=lambda log: (log.started, log.path, log.session))
     began = [real_folder(Path(folder)) for folder in places.taken]
@@ -313,15 +319,9 @@ def _find_claude_code(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
 
 def _slug_of(path: Path) -> str:
     """Return how Claude Code names the folder of a path: UTF-16 units but letters and digits are dashes."""
-    signs = (
+    return "".join(
         sign if sign.isascii() and sign.isalnum() else "-" * (1 + (sign > "\uffff")) for sign in str(path)
     )
-    return "".join(signs)
-
-
-def _find_codex(places: CheckoutPlaces, home: Path) -> Iterator[ClientLog]:
-    for name in ("sessions", "archived_sessions"):
-        yield from _find_by_head(places, "codex", home / name)
 
 
 def _find_gemini(places: CheckoutPlaces, top: Path) -> Iterator[ClientLog]:
@@ -354,11 +354,16 @@ def find_damages(client: str, home: Path, variables: Mapping[str, str]) -> list[
     return [damage for database in found if (damage := find_damage(database, client))]
 
 
-def _find_opencode(
-    places: CheckoutPlaces, databases: Iterable[Path], unreadable: list[str]
+def _find_in_databases(
+    places: CheckoutPlaces,
+    client: str,
+    databases: Iterable[Path],
+    list_sessions: Callable[[Path], Sequence[StoredSession | CursorSession]],
+    unreadable: list[str],
 ) -> Iterator[ClientLog]:
+    """Yield the sessions in the databases of a client, and note what of these cannot be read."""
     for database in databases:
-        damage = find_damage(database, "OpenCode")
+        damage = find_damage(database, client)
         unreadable += [damage] if damage else []
         try:
             sessions = list_sessions(database)
@@ -368,48 +373,26 @@ def _find_opencode(
         for session in sessions:
             if places.has_session(session.folder):
                 began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
-                yield ClientLog("opencode", database, to_text(began), session.id, is_database=True)
+                yield ClientLog(client.lower(), database, to_text(began), session.id, is_database=True)
 
 
 def _find_vscode(places: CheckoutPlaces, user_folders: Iterable[Path]) -> Iterator[ClientLog]:
     """Yield the chats of VS Code's windows that had a checkout open."""
     for folder in user_folders:
         for note in sorted((folder / "workspaceStorage").glob("*/workspace.json")):
-            opened = folder_of_uri(text(object_in(read_small_text(note)), "folder"))
+            opened = vscode_chat.opened_folder(note)
             found = sorted((note.parent / "chatSessions").glob("*.json*"))
             chats = [path for path in found if path.suffix in (".json", ".jsonl")]
             if opened and places.has_session(opened, count=len(chats)):
                 for path in chats:
-                    yield ClientLog("vscode", path, _chat_start(path), path.stem, folder=opened)
+                    first = next(iter(_first_objects(path)), {})
+                    created = as_time((object_at(first, "v") or first).get("creationDate"))
+                    started = to_text(created) if created else ""
+                    yield ClientLog("vscode", path, started, path.stem, folder=opened)
 
 
-def _chat_start(path: Path) -> str:
-    try:
-        with open_file(path) as source:
-            values = preview_log(head_of(source)).objects
-    except (OSError, InputError):
-        return ""
-    first = values[0] if values else {}
-    began = as_time((object_at(first, "v") or first).get("creationDate"))
-    return to_text(began) if began else ""
-
-
-def _find_cursor(
-    places: CheckoutPlaces, databases: Iterable[Path], chats: Path, unreadable: list[str]
-) -> Iterator[ClientLog]:
-    """Yield the sessions of Cursor's editor, and those of its command line client."""
-    for database in databases:
-        damage = find_damage(database, "Cursor")
-        unreadable += [damage] if damage else []
-        try:
-            sessions = list_editor_sessions(database)
-        except InputError as error:
-            unreadable += [] if damage else [error.message]
-            continue
-        for session in sessions:
-            if places.has_session(session.folder):
-                began = datetime.fromtimestamp(session.created_ms / 1000, UTC)
-                yield ClientLog("cursor", database, to_text(began), session.id, is_database=True)
+def _find_cursor_chats(places: CheckoutPlaces, chats: Path) -> Iterator[ClientLog]:
+    """Yield the sessions of Cursor's command line client."""
     for root in (*places.roots, *places.clones):
         # The client names the folder so; nothing is kept secret by it.
         digest = md5(os.fsencode(root), usedforsecurity=False).hexdigest()
@@ -430,15 +413,19 @@ def _find_by_head(
             yield ClientLog(client, path, head.started)
 
 
-def read_head(path: Path) -> LogHead:
-    """Return where and when a log began, by its first lines."""
+def _first_objects(path: Path) -> Sequence[Mapping[str, Any]]:
+    """Return the first objects of a log; none of one that cannot be read."""
     try:
         with open_file(path) as source:
-            values = preview_log(head_of(source)).objects
+            return preview_log(head_of(source)).objects
     except (OSError, InputError):
-        return LogHead()
+        return ()
+
+
+def read_head(path: Path) -> LogHead:
+    """Return where and when a log began, by its first lines."""
     folder = remote = started = ""
-    for value in values:
+    for value in _first_objects(path):
         payload, context = object_at(value, "payload"), object_at(value, "data", "context")
         for part in (value, payload, context):
             folder = folder or text(part, "cwd")

@@ -104,5 +104,5 @@ def why_no_log(path: Path) -> str:
         return f"cannot read {str(path)!r}: {error.strerror}"
     except InputError as error:
         return error.message
-    is_log = any(adapter.recognises(head, path.name) for adapter in ADAPTERS)
+    is_log = any(adapter.recognises(head) for adapter in ADAPTERS)
     return "" if is_log else "not a log of a known format"

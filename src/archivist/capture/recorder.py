@@ -27,10 +27,10 @@ from archivist.capture.values import (
     count,
     seconds_between,
 )
+from archivist.capture.values import text as read_text
 from archivist.cold_start import lazy_pattern
 from archivist.ids import derived_id
-from archivist.paths import ANY_HOME
-from archivist.paths import project_of_folder as project_of_folder
+from archivist.paths import ANY_HOME, project_of_folder
 from archivist.records import Episode, EpisodeKind, EpisodeStatus, Event, EventKind, Usage
 from archivist.records.run_words import BEGAN, FOLDER, OPEN_SHELL, TYPED
 from archivist.text import shorten
@@ -67,17 +67,10 @@ _CURSOR_COMMAND = "--- Cursor Command:"
 _FILE_NUMBER = lazy_pattern(r"\A\d+-(?=[A-Za-z])")
 # How the names of a maker's models begin.
 _MAKERS = {
-    "anthropic": ("claude",),
-    "openai": ("gpt", "o1", "o3", "o4", "codex"),
-    "google": ("gemini",),
-    "deepseek": ("deepseek",),
-    "xai": ("grok",),
-    "qwen": ("qwen",),
-    "moonshot": ("kimi",),
-    "zai": ("glm",),
-    "mistral": ("mistral", "devstral"),
-    "meta": ("llama",),
-}
+    "anthropic": ("claude",), "openai": ("gpt", "o1", "o3", "o4", "codex"), "google": ("gemini",),
+    "deepseek": ("deepseek",), "xai": ("grok",), "qwen": ("qwen",), "moonshot": ("kimi",), "zai": ("glm",),
+    "mistral": ("mistral", "devstral"), "meta": ("llama",),
+}  # fmt: skip
 # These serve the models of several makers; the model's name says which.
 GATEWAYS = frozenset((
     "github-copilot", "copilot", "openrouter", "opencode", "azure", "bedrock", "amazon-bedrock", "vertex_ai",
@@ -164,10 +157,13 @@ class LogOrigin:
 def read_usage(
     given: Mapping[str, Any], input_tokens: str, output_tokens: str, cached_tokens: str = "", cost: str = ""
 ) -> Usage:
-    """Read what was used, by the names that a log has for it; the input includes what was cached."""
+    """Read what was used, by the names that a log has for it; what has several names is added up.
+
+    The input includes what was cached.
+    """
     return Usage(
-        input_tokens=count(given.get(input_tokens)),
-        output_tokens=count(given.get(output_tokens)),
+        input_tokens=sum(count(given.get(name)) for name in input_tokens.split()),
+        output_tokens=sum(count(given.get(name)) for name in output_tokens.split()),
         cached_tokens=count(given.get(cached_tokens)),
         cost_usd=as_float(given.get(cost)),
     )
@@ -192,6 +188,7 @@ _TAGGED_TOOLS = 4
 _ENTERS = lazy_pattern(r"\b(?:cd|pushd|chdir)\s+(?P<folder>\"[^\"\n]*+\"|'[^'\n]*+'|[^\s;&|)]++)")
 _PLAIN_FOLDER = lazy_pattern(r"[\w./~@+ -]+")
 _LONGEST_COMMAND = 4000
+_COMMAND_ARGUMENTS = ("command", "cmd", "script")
 # How the clients' tools call the folder that a command is run in.
 _FOLDER_ARGUMENTS = ("workdir", "working_directory", "workingDirectory", "cwd", "directory", "dir_path")
 # A server's tools may call it anything: there another path, but that of a shell, is the folder.
@@ -313,6 +310,11 @@ class Recorder:
         """Record that something in the log could not be read."""
         self.items.append(SkippedRecord(where, reason))
 
+    def skip_unknown(self, line: LogLine, kind: str) -> None:
+        """Record that a line is of no type that the format has."""
+        reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
+        self.skip(f"line {line.number}", reason)
+
     def message(self, role: str, text: str, *, name: str = "", is_typed: bool = False) -> None:
         """Record what somebody said, if it is anything. `is_typed` if the log says that a person typed it."""
         text = text.strip()
@@ -425,6 +427,7 @@ class Recorder:
             spent = replace(spent, efficiency=round(1 - self._failed_calls / self._calls.total(), 3))
         self.add_facts(maker=self.maker)
         is_subagent = bool(self.parent) or self.is_subagent
+        most_used = (tool for tool, _ in self._calls.most_common(_TAGGED_TOOLS))
         same: dict[str, Any] = {name: getattr(self, name) for name in _EPISODE_FIELDS}
         self.items.append(
             Episode(
@@ -434,7 +437,7 @@ class Recorder:
                 provider=self.agent or self.maker,
                 kind=EpisodeKind.SUBAGENT_RUN if is_subagent else EpisodeKind.ORCHESTRATOR_RUN,
                 status=status_of(self.stated, self.ending),
-                tags=tuple(dict.fromkeys(filter(None, (self.agent, *self._tools())))),
+                tags=tuple(dict.fromkeys(filter(None, (self.agent, *most_used)))),
                 trajectories=(self.origin.path_name,) if self.origin.path_name else (),
                 usage=spent if spent != Usage() else None,
                 **same,
@@ -445,10 +448,6 @@ class Recorder:
         self._calls[event.tool.lower()] += 1
         self._failed_calls += event.is_error or event.exit_code not in (None, 0)
         self.items.append(event)
-
-    def _tools(self) -> list[str]:
-        """Return the tools that were used most, for the run's tags."""
-        return [tool for tool, _ in self._calls.most_common(_TAGGED_TOOLS) if tool]
 
     def _with_folder(self, extra: dict[str, object], folder: str) -> dict[str, object]:
         """Add the folder that something was done in, when the run began in another."""
@@ -461,13 +460,9 @@ class Recorder:
 
     def _event_of_call(self, call: LoggedCall, seq: int) -> Event:
         described = describe(call)
-        is_command = _is_command(call)
-        place, shell = (
-            next(
-                (value for name in names if isinstance(value := call.arguments.get(name), str) and value), ""
-            )
-            for names in (_FOLDER_ARGUMENTS if is_command else (), _SHELL_ARGUMENTS)
-        )
+        is_command = not call.arguments.keys().isdisjoint(_COMMAND_ARGUMENTS)
+        place = read_text(call.arguments, *_FOLDER_ARGUMENTS) if is_command else ""
+        shell = read_text(call.arguments, *_SHELL_ARGUMENTS)
         if is_command and not place and _OF_SERVER.search(call.tool):
             place = _other_path(call, described.text)
         shell = shell or (_ONLY_SHELL if self.keeps_shell and is_command and self.folder else "")
@@ -513,10 +508,6 @@ def _with_outcome(event: Event, outcome: CallOutcome) -> Event:
         duration_s=outcome.duration_s,
         extra={**event.extra, **outcome.extra},
     )
-
-
-def _is_command(call: LoggedCall) -> bool:
-    return not call.arguments.keys().isdisjoint(("command", "cmd", "script"))
 
 
 def _other_path(call: LoggedCall, command: str) -> str:

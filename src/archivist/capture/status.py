@@ -102,7 +102,7 @@ def status_of_exit(exit_status: str, *, has_submission: bool) -> EpisodeStatus |
 
 def status_of_result(subtype: str, *, is_error: bool) -> EpisodeStatus:
     """Return what a result line means."""
-    if any(mark in subtype for mark in ("max_turns", "max_budget", "max_")):
+    if "max_" in subtype:
         return EpisodeStatus.PARTIAL
     return EpisodeStatus.FAILED if is_error or subtype.startswith("error") else EpisodeStatus.SUCCESS
 

@@ -25,6 +25,7 @@ EDIT_SIDE_CHARS = 3_000
 TASK_CHARS = 2_000
 TARGET_CHARS = 500
 
+_MEDIA = ("image", "audio", "image_url", "input_image")
 _LEFT_OUT = lazy_pattern(r"… \[(\d{1,18}) characters left out\] …")
 
 
@@ -131,6 +132,18 @@ def seconds_between(start: datetime | None, end: datetime | None) -> float | Non
     return round((end - start).total_seconds(), 3)
 
 
+def seconds_in(written: str) -> float | None:
+    """Return the seconds that a client wrote as `12.5`; what it wrote may be no number."""
+    return float(written) if written.replace(".", "", 1).isdigit() else None
+
+
+def remember(memory: dict[str, Any], key: str, value: Any, limit: int) -> None:
+    """Keep a value by its key. Above the limit the oldest goes: an endless log must not fill the memory."""
+    memory[key] = value
+    if len(memory) > limit:
+        del memory[next(iter(memory))]
+
+
 def compact_json(value: object) -> str:
     """Write a value as JSON without spaces."""
     try:
@@ -156,9 +169,6 @@ def content_text(value: object) -> str:
             elif text(each, "type") in _MEDIA:
                 parts.append(f"[{each['type']}]")
     return "\n".join(parts)
-
-
-_MEDIA = ("image", "audio", "image_url", "input_image")
 
 
 def omission_mark(characters: int) -> str:

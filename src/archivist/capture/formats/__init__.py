@@ -38,8 +38,8 @@ class Adapter(Protocol):
 
     name: str
 
-    def recognises(self, head: bytes, name: str) -> bool:
-        """Say whether a log has this format, by its first 64 kB, decompressed, and its file name."""
+    def recognises(self, head: bytes) -> bool:
+        """Say whether a log has this format, by its first 64 kB, decompressed."""
 
     def read(self, source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
         """Yield events as they are read, each run when it is complete, the main one last."""
@@ -58,7 +58,7 @@ _BY_NAME = {adapter.name: adapter for adapter in ADAPTERS}
 def recognise(head: bytes, name: str, *, fallback: str = "") -> Adapter:
     """Return the adapter of a log by its content, else the fallback. Raise InputError without either."""
     for adapter in ADAPTERS:
-        if adapter.recognises(head, name):
+        if adapter.recognises(head):
             return adapter
     if fallback and head.strip():
         return adapter_named(fallback)

@@ -39,7 +39,7 @@ _SEVERITY_ALIASES = {
 _MAX_REMEMBERED = 10_000
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the envelope `run_id, type, ts` and types with a dot."""
     return any(
         isinstance(value.get("type"), str)

@@ -59,7 +59,7 @@ _ARRAYS = ("steps", "subagent_trajectories")
 _ROLES = {"user": "user", "agent": "assistant", "assistant": "assistant"}
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the version, or by steps that have a step id and a source."""
     first = preview_log(head).document
     steps = objects(first.get("steps"))

@@ -21,6 +21,7 @@ from archivist.capture.values import (
     content_text,
     object_at,
     objects,
+    remember,
     text,
     text_between,
 )
@@ -78,7 +79,7 @@ _MAX_OPEN_RUNS = 256
 _PROMPT_CHARS = 4_000
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the records of a conversation and their envelope."""
     for value in preview_log(head).objects:
         kind, body = text(value, "type"), object_at(value, "message")
@@ -197,13 +198,12 @@ class _Session(_Chain):
         kind = text(value, "type")
         if kind not in _CONVERSATION:
             if kind not in _HOUSEKEEPING:
-                reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
-                self.skip(f"line {line.number}", reason)
+                self.skip_unknown(line, kind)
             return
-        uuid = text(value, "uuid")
-        if uuid and uuid in self._seen:
-            return
-        _remember(self._seen, uuid, None)
+        if uuid := text(value, "uuid"):
+            if uuid in self._seen:
+                return
+            remember(self._seen, uuid, None, _REMEMBERED_LINES)
         if not self.session:
             message = object_at(value, "message")
             named = text(value, "sessionId", "session_id") or text(message, "session_id")
@@ -263,7 +263,8 @@ class _Session(_Chain):
         if not chain and parent and self._children:
             chain = next(reversed(self._children))
         chain = chain or (uuid or derived_id(compact_json(value)))[:8]
-        _remember(self._chain_of, uuid, chain)
+        if uuid:
+            remember(self._chain_of, uuid, chain, _REMEMBERED_LINES)
         return chain
 
     def _read_assistant(self, chain: _Chain, value: Mapping[str, Any]) -> None:
@@ -286,8 +287,8 @@ class _Session(_Chain):
             elif block.get("type") == "tool_use":
                 call_id = text(block, "id")
                 call = LoggedCall(text(block, "name"), object_at(block, "input"))
-                if prompt := text(call.arguments, "prompt"):
-                    _remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
+                if call_id and (prompt := text(call.arguments, "prompt")):
+                    remember(self._prompts, call_id, prompt[:_PROMPT_CHARS], _MAX_OPEN_RUNS)
                 chain.call(call_id, call)
 
     def _read_user(self, chain: _Chain, value: Mapping[str, Any]) -> None:
@@ -344,18 +345,10 @@ def _typed_reason(block: Mapping[str, Any], line: Mapping[str, Any], tool: str) 
     return "" if reason.startswith(_CLARIFIED) else reason
 
 
-def _remember(memory: dict[str, Any], key: str, value: Any, limit: int = _REMEMBERED_LINES) -> None:
-    if not key:
-        return
-    memory[key] = value
-    if len(memory) > limit:
-        del memory[next(iter(memory))]
-
-
 def _usage_of(usage: Mapping[str, Any]) -> Usage:
-    used = read_usage(usage, "input_tokens", "output_tokens", "cache_read_input_tokens")
-    written = read_usage(usage, "cache_creation_input_tokens", "")
-    return add_usage(used, Usage(input_tokens=used.cached_tokens + written.input_tokens))
+    cached = "cache_read_input_tokens"
+    names = f"input_tokens {cached} cache_creation_input_tokens"
+    return read_usage(usage, names, "output_tokens", cached)
 
 
 def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> CallOutcome:

@@ -21,6 +21,7 @@ from archivist.capture.values import (
     listing,
     object_at,
     objects,
+    remember,
     text,
 )
 from archivist.cold_start import lazy_pattern
@@ -71,7 +72,7 @@ _REFUSAL_CHARS = 400
 _MAX_FACTS = 256
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the envelope of its lines, or by bare response items after session facts."""
     found = preview_log(head)
     first = found.document
@@ -145,8 +146,7 @@ class _Thread(Recorder):
             case "" if "id" in value:
                 self._read_meta(value)
             case _:
-                reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
-                self.skip(f"line {line.number}", reason)
+                self.skip_unknown(line, kind)
 
     def _read_meta(self, meta: Mapping[str, Any]) -> None:
         # A fork repeats the facts and the lines of the thread that it came from; the first facts are its own.
@@ -276,9 +276,8 @@ class _Thread(Recorder):
         if seconds is not None:
             seconds += (as_float(parts.get("nanos")) or 0.0) / 1e9
         facts = {"exit_code": exit_code, "is_error": is_error or None, "duration_s": seconds}
-        self._facts[text(event, "call_id")] = {key: each for key, each in facts.items() if each is not None}
-        if len(self._facts) > _MAX_FACTS:
-            del self._facts[next(iter(self._facts))]
+        stated = {key: each for key, each in facts.items() if each is not None}
+        remember(self._facts, text(event, "call_id"), stated, _MAX_FACTS)
 
     def _count(self, total: Mapping[str, Any]) -> None:
         self.spent = read_usage(total, "input_tokens", "output_tokens", "cached_input_tokens")

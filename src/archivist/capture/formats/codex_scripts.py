@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from archivist.capture.calls import CallOutcome, LoggedCall, from_structured, object_in
-from archivist.capture.values import as_integer
+from archivist.capture.values import as_integer, remember, seconds_in
 from archivist.cold_start import lazy_pattern
 
 _CALL = lazy_pattern(r"\btools\.(\w{1,80})\(")
@@ -251,8 +251,7 @@ def script_outcome(texts: Sequence[str]) -> CallOutcome | None:
     exit_code = next((code for code in codes if code), 0 if codes else None)
     is_failed = header.group("state") in ("failed", "terminated")
     output = "\n".join(filter(None, printed))
-    wall = header.group("wall") or ""
-    took = float(wall) if wall.replace(".", "", 1).isdigit() else None
+    took = seconds_in(header.group("wall") or "")
     return CallOutcome(output, exit_code, is_failed or exit_code not in (None, 0), took)
 
 
@@ -266,10 +265,7 @@ class OngoingCalls:
 
     def ask(self, call_id: str, call: LoggedCall) -> None:
         """Remember a call until its result comes."""
-        self._asked[call_id] = call
-        for memory in (self._asked, self._running):
-            if len(memory) > _MAX_REMEMBERED:
-                del memory[next(iter(memory))]
+        remember(self._asked, call_id, call, _MAX_REMEMBERED)
 
     def answer(self, call_id: str, texts: Sequence[str], outcome: CallOutcome) -> LoggedCall | None:
         """Return the command that a call only waited for, when this result is the end of it.
@@ -283,7 +279,7 @@ class OngoingCalls:
         running = _running_in(texts) if outcome.exit_code is None else ""
         if running:
             outcome.extra["running"] = True
-            self._running[running] = awaited or call
+            remember(self._running, running, awaited or call, _MAX_REMEMBERED)
         is_over = outcome.exit_code is not None or (call.tool == "wait" and not running)
         return awaited if is_over else None
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from archivist.capture.calls import CallOutcome, LoggedCall, arguments_from, read_outcome
 from archivist.capture.json_stream import LogLine, preview_log, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
-from archivist.capture.values import as_integer, as_time, object_at, remote_of_context, text
+from archivist.capture.values import as_integer, as_time, object_at, remember, remote_of_context, text
 from archivist.cold_start import lazy_pattern
 from archivist.paths import remote_address
 from archivist.records import EpisodeStatus, EventKind, Usage
@@ -42,7 +42,7 @@ _REFUSAL_CODES = ("rejected", "denied", "permission_denied")
 _MAX_OPEN_RUNS = 256
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the names of its events and their data."""
     return any(
         value.get("type") in _MARKS and isinstance(value.get("data"), dict)
@@ -70,8 +70,7 @@ class _Session(Recorder):
         value, kind = line.value, text(line.value, "type")
         data = object_at(value, "data")
         if "." not in kind and kind not in ("abort", "result"):
-            reason = f"unknown record type {kind[:40]!r}" if kind else "no record type"
-            self.skip(f"line {line.number}", reason)
+            self.skip_unknown(line, kind)
             return
         if not self.run:
             self.session = text(data, "sessionId")
@@ -164,10 +163,7 @@ class _Session(Recorder):
             case "tool.execution_start":
                 call = LoggedCall(text(data, "toolName"), arguments_from(data.get("arguments")))
                 run.call(text(data, "toolCallId"), call)
-                self._open_calls[text(data, "toolCallId")] = call
-                for memory in (self._open_calls, self._shells):
-                    if len(memory) > _MOST_SHELLS:
-                        del memory[next(iter(memory))]
+                remember(self._open_calls, text(data, "toolCallId"), call, _MOST_SHELLS)
             case "tool.execution_complete":
                 self._read_result(run, data)
 
@@ -195,7 +191,7 @@ class _Session(Recorder):
                 run.replace_call(call_id, command)
         elif runs_on := _RUNS_ON.search(outcome.output, max(0, len(outcome.output) - _TAIL_CHARS)):
             outcome.extra["running"] = True
-            self._shells[runs_on.group(1)] = command
+            remember(self._shells, runs_on.group(1), command, _MOST_SHELLS)
 
 
 def _usage_of(usage: Mapping[str, Any]) -> Usage:

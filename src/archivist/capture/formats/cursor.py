@@ -42,8 +42,6 @@ _USER = 1
 # How the terminal client words the end of a command that failed, where nothing else says so.
 _EXITED = lazy_pattern(r"(?:exited with (?:exit )?code|[Ee]xit code):? (-?\d{1,10})")
 _TAIL_CHARS = 300
-
-
 # What the marks of a text transcript begin.
 _SAID_BY = {
     "user:": "user", "assistant:": "assistant", "A:": "assistant", "[Thinking]": "assistant",
@@ -56,14 +54,11 @@ _BLOCK = lazy_pattern(r"\[(?:Thinking|Tool call|Tool result)\]")
 _SESSION_ID = lazy_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise a session by its id and its list of messages, a transcript by its lines."""
-    return _is_text(head) or _is_transcript(head) or _is_document(head)
-
-
-def _is_document(head: bytes) -> bool:
     document = preview_log(head).document
-    return "composerId" in document and bool({"bubbles", "messages"} & document.keys())
+    is_session = "composerId" in document and bool({"bubbles", "messages"} & document.keys())
+    return is_session or _is_text(head) or _is_transcript(head)
 
 
 def _is_transcript(head: bytes) -> bool:
@@ -247,14 +242,12 @@ def _outcome(tool: Mapping[str, Any]) -> CallOutcome:
     problem = tool.get("error")
     error = problem if isinstance(problem, str) else compact_json(problem) if problem else ""
     status = text(tool, "status")
-    extra: dict[str, object] = {}
-    if status == "cancelled" or text(tool, "userDecision") == "rejected":
-        extra["rejected"] = True
+    is_rejected = status == "cancelled" or text(tool, "userDecision") == "rejected"
     return read_outcome(
         output or error,
         exit_code=result.get("exitCode", result.get("exit_code")),
         is_error=True if status == "error" or (error and not output) else None,
-        extra=extra,
+        extra={"rejected": True} if is_rejected else {},
     )
 
 

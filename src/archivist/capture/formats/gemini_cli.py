@@ -15,11 +15,11 @@ from typing import Any, BinaryIO
 from archivist.capture.calls import CallOutcome, LoggedCall, read_outcome
 from archivist.capture.json_stream import LogLine, Part, preview_log, read_document, read_lines
 from archivist.capture.recorder import LogItem, LogOrigin, Recorder, add_usage, read_usage
-from archivist.capture.values import as_time, content_text, object_at, objects, text, without_tag
+from archivist.capture.values import as_time, content_text, object_at, objects, remember, text, without_tag
 from archivist.cold_start import lazy_pattern
 from archivist.files.packed import head_of
 from archivist.files.worktrees import read_small_text
-from archivist.records import EventKind, Usage
+from archivist.records import EventKind
 
 name = "gemini-cli"
 _SHELL = "run_shell_command"
@@ -48,7 +48,7 @@ _REMEMBERED_MESSAGES = 20_000
 _MAX_PATH = 500
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the facts of its session, or by a message of this model."""
     found = preview_log(head)
     if {"sessionId", "projectHash"} <= found.document.keys():
@@ -126,9 +126,7 @@ class _Chat(Recorder):
         if len(self._waiting_messages) > _MAX_WAITING:
             oldest = next(iter(self._waiting_messages))
             self._read_message(self._waiting_messages.pop(oldest))
-            self._seen[oldest] = None
-            if len(self._seen) > _REMEMBERED_MESSAGES:
-                del self._seen[next(iter(self._seen))]
+            remember(self._seen, oldest, None, _REMEMBERED_MESSAGES)
 
     def _read_message(self, message: Mapping[str, Any]) -> None:
         if not self.run:
@@ -201,9 +199,7 @@ class _Chat(Recorder):
     def _read_reply(self, message: Mapping[str, Any]) -> None:
         self.use_model(text(message, "model"))
         tokens = object_at(message, "tokens")
-        used = read_usage(tokens, "input", "output", "cached")
-        thought = read_usage(tokens, "", "thoughts")
-        self.spent = add_usage(self.spent, add_usage(used, Usage(output_tokens=thought.output_tokens)))
+        self.spent = add_usage(self.spent, read_usage(tokens, "input", "output thoughts", "cached"))
         self.message("assistant", content_text(message.get("content")))
         for call in objects(message.get("toolCalls")):
             given = dict(object_at(call, "args"))

@@ -15,7 +15,7 @@ from archivist.records import EpisodeStatus
 name = "hooks"
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by lines that name a client's hook and its moment."""
     return any({"hook", "moment", "session"} <= value.keys() for value in preview_log(head).objects[:10])
 
@@ -45,7 +45,15 @@ class _Session(Recorder):
         run.use_model(text(value, "model"))
         run.enter_folder(text(value, "cwd"))
         if moment == "note-prompt":
-            self._read_prompt(run, text(value, "prompt"))
+            prompt = text(value, "prompt")
+            # Hooks of the project and of the user both tell the same.
+            if prompt != self._last_prompt:
+                run.stated = None
+                if run is self:
+                    run.typed_message(prompt)
+                else:
+                    run.message("user", prompt)
+            self._last_prompt = prompt
         elif moment in ("note-tool", "note-failure", "tool-failure"):
             self._read_call(run, value)
         elif moment in ("stop", "session-end"):
@@ -61,22 +69,16 @@ class _Session(Recorder):
         if not agent:
             return self
         if agent not in self._children:
-            child = Recorder(
-                self.origin, run=f"{self.run}.{agent}", agent=self.agent, parent=self.run, items=self.items
+            self._children[agent] = Recorder(
+                self.origin,
+                run=f"{self.run}.{agent}",
+                agent=self.agent,
+                parent=self.run,
+                items=self.items,
+                session=self.session,
+                project=self.project,
             )
-            child.session, child.project = self.session, self.project
-            self._children[agent] = child
         return self._children[agent]
-
-    def _read_prompt(self, run: Recorder, prompt: str) -> None:
-        # Hooks of the project and of the user both tell the same.
-        if prompt != self._last_prompt:
-            run.stated = None
-            if run is self:
-                run.typed_message(prompt)
-            else:
-                run.message("user", prompt)
-        self._last_prompt = prompt
 
     def _read_call(self, run: Recorder, value: Mapping[str, Any]) -> None:
         call_id, self._last_prompt = text(value, "id"), ""
@@ -85,15 +87,11 @@ class _Session(Recorder):
         self._seen.add(call_id)
         folder = text(value, "shell_cwd")
         given = {**({"cwd": folder} if folder else {}), **arguments_from(value.get("input"))}
-        call = LoggedCall(text(value, "tool"), given)
-        run.call_with_result(call, _outcome(value))
-
-
-def _outcome(value: Mapping[str, Any]) -> CallOutcome:
-    error = text(value, "error")
-    is_failed = text(value, "moment") == "note-failure" or bool(error)
-    if value.get("interrupted") is True:
-        return CallOutcome(error or text(value, "output"), extra={"interrupted": True})
-    return read_outcome(
-        text(value, "output") or error, exit_code=value.get("exit_code"), is_error=is_failed or None
-    )
+        output, error = text(value, "output"), text(value, "error")
+        is_failed = text(value, "moment") == "note-failure" or bool(error)
+        if value.get("interrupted") is True:
+            outcome = CallOutcome(error or output, extra={"interrupted": True})
+        else:
+            exit_code = value.get("exit_code")
+            outcome = read_outcome(output or error, exit_code=exit_code, is_error=is_failed or None)
+        run.call_with_result(LoggedCall(text(value, "tool"), given), outcome)

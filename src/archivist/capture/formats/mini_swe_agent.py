@@ -47,7 +47,7 @@ _IMAGE_INSTANCE = lazy_pattern(
 _MAX_OPENING = 8
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the format's own name, or by chat messages with this agent's marks."""
     first = preview_log(head).document
     if text(first, "trajectory_format").startswith("mini-swe-agent"):

@@ -22,7 +22,7 @@ name = "stream"
 _MAX_RUNS = 10_000
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by an `episode` line, or by events that name run and number."""
     return any(
         isinstance(value.get("episode"), dict)

@@ -25,7 +25,7 @@ _TIMED_OUT = "terminated command after exceeding timeout"
 _COPY_CHARS = 30_000
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the facts of its session, or by messages that have facts and parts."""
     document = preview_log(head).document
     if {"id", "directory", "projectID"} <= object_at(document, "info").keys():
@@ -48,20 +48,18 @@ class _Session(Recorder):
 
     def take(self, part: Part) -> None:
         if part.key == "info" and isinstance(part.value, dict):
-            self._read_facts(part.value)
+            facts = part.value
+            self.session = text(facts, "id")
+            self.open_run(facts, self.session)
+            self.parent = text(facts, "parentID")
+            self.extend_span(as_time(object_at(facts, "time").get("created")))
+            self.enter_folder(text(facts, "directory"))
+            self.add_facts(agent_version=text(facts, "version"), title=text(facts, "title"))
         elif part.key == "messages" and part.index is not None:
             if isinstance(part.value, dict):
                 self._read_message(part.value)
             else:
                 self.skip(f"messages[{part.index}]", "not an object")
-
-    def _read_facts(self, facts: Mapping[str, Any]) -> None:
-        self.session = text(facts, "id")
-        self.open_run(facts, self.session)
-        self.parent = text(facts, "parentID")
-        self.extend_span(as_time(object_at(facts, "time").get("created")))
-        self.enter_folder(text(facts, "directory"))
-        self.add_facts(agent_version=text(facts, "version"), title=text(facts, "title"))
 
     def _read_message(self, message: Mapping[str, Any]) -> None:
         info = object_at(message, "info")
@@ -75,7 +73,14 @@ class _Session(Recorder):
         if info.get("role") == "user":
             self.ending.is_interrupted = self.ending.is_service_error = False
             for part in objects(message.get("parts")):
-                self._read_user_part(part)
+                if part.get("type") == "subtask":
+                    self.message("user", text(part, "prompt"), name="command")
+                elif part.get("type") == "text":
+                    # The client and its plugins add parts of their own, such as the files that a prompt
+                    # names. The text of a repository's command is a part like a typed one, so no part is
+                    # known to be typed.
+                    is_added = part.get("synthetic") is True or part.get("ignored") is True
+                    self.message("system" if is_added else "user", text(part, "text"))
             return
         self.enter_folder(text(object_at(info, "path"), "cwd"))
         self.spent = add_usage(self.spent, _usage_of(info))
@@ -90,16 +95,13 @@ class _Session(Recorder):
             else:
                 self.message("assistant", text(part, "text"))
         if error := object_at(info, "error"):
-            self._read_error(error)
-
-    def _read_user_part(self, part: Mapping[str, Any]) -> None:
-        if part.get("type") == "subtask":
-            self.message("user", text(part, "prompt"), name="command")
-        elif part.get("type") == "text":
-            # The client and its plugins add parts of their own, such as the files that a prompt names. The
-            # text of a repository's command is a part like a typed one, so no part is known to be typed.
-            is_added = part.get("synthetic") is True or part.get("ignored") is True
-            self.message("system" if is_added else "user", text(part, "text"))
+            reason = text(object_at(error, "data"), "message") or text(error, "name")
+            if text(error, "name") == "MessageAbortedError":
+                self.ending.is_interrupted = True
+                self.note(EventKind.LOG, "interrupt", reason)
+            else:
+                self.ending.is_service_error = True
+                self.note(EventKind.LOG, "error", reason)
 
     def _read_call(self, part: Mapping[str, Any]) -> None:
         state = object_at(part, "state")
@@ -113,30 +115,18 @@ class _Session(Recorder):
             self.extend_span(ended)
             self.result(call_id, _outcome(text(part, "tool"), state, seconds_between(started, ended)))
 
-    def _read_error(self, error: Mapping[str, Any]) -> None:
-        reason = text(object_at(error, "data"), "message") or text(error, "name")
-        if text(error, "name") == "MessageAbortedError":
-            self.ending.is_interrupted = True
-            self.note(EventKind.LOG, "interrupt", reason)
-        else:
-            self.ending.is_service_error = True
-            self.note(EventKind.LOG, "error", reason)
-
 
 def _usage_of(info: Mapping[str, Any]) -> Usage:
     tokens = object_at(info, "tokens")
-    cache = object_at(tokens, "cache")
-    used = read_usage({**tokens, **cache, "cost": info.get("cost")}, "input", "output", "read", "cost")
-    rest = read_usage({**tokens, **cache}, "write", "reasoning")
-    return add_usage(add_usage(used, rest), Usage(input_tokens=used.cached_tokens))
+    used = {**tokens, **object_at(tokens, "cache"), "cost": info.get("cost")}
+    return read_usage(used, "input read write", "output reasoning", "read", "cost")
 
 
 def _outcome(tool: str, state: Mapping[str, Any], duration_s: float | None) -> CallOutcome:
     facts = object_at(state, "metadata")
     output = text(state, "output") or text(state, "error")
-    extra: dict[str, object] = {}
-    if child := text(facts, "sessionId", "sessionID"):
-        extra["child"] = child
+    child = text(facts, "sessionId", "sessionID")
+    extra: dict[str, object] = {"child": child} if child else {}
     if output.startswith(_ABORTED):
         extra["interrupted"] = True
         return CallOutcome(output, duration_s=duration_s, extra=extra)

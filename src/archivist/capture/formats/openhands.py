@@ -43,7 +43,7 @@ _QUIET_ARGUMENTS = (
 _SOURCES = ("agent", "user", "environment", "hook")
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by events that name their source and what they are."""
     return any(_is_event(value) or _is_evaluation(value) for value in preview_log(head).objects[:10])
 

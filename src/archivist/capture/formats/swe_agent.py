@@ -35,7 +35,7 @@ _FAILED = lazy_pattern(
 )
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by the keys of the document and of its first step."""
     first = preview_log(head).document
     steps = first.get("trajectory")

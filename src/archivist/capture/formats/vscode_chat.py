@@ -42,7 +42,7 @@ _CALL = "toolInvocationSerialized"
 _UNTYPED = ("isSystemInitiated", "isHidden", "isSynthetic")
 
 
-def recognises(head: bytes, name: str) -> bool:  # noqa: ARG001
+def recognises(head: bytes) -> bool:
     """Recognise the log by a session with requests, whole or as the first state of a log of changes."""
     preview = preview_log(head)
     first = preview.objects[0] if preview.objects else {}
@@ -63,18 +63,14 @@ def read(source: BinaryIO, origin: LogOrigin) -> Iterator[LogItem]:
     whole = b"".join(pieces)
     is_log = preview_log(whole[:_HEAD_BYTES]).document.get("kind") == 0
     parts = read_lines(BytesIO(whole)) if is_log else read_document(BytesIO(whole), ())
-    opened = _opened_folder(origin.folder) if origin.folder and not origin.began else ""
-    yield from _Session(replace(origin, began=origin.began or opened)).read(parts)
+    if origin.folder and not origin.began:
+        origin = replace(origin, began=opened_folder(origin.folder.parent / "workspace.json"))
+    yield from _Session(origin).read(parts)
 
 
-def _opened_folder(chats: Path) -> str:
-    """Return the folder that the window of these chats had open: VS Code notes it beside them."""
-    return folder_of_uri(text(object_in(read_small_text(chats.parent / "workspace.json")), "folder"))
-
-
-def _path_of(value: object) -> str:
-    """Return the path of a folder that is given as a text, or as an address in parts."""
-    return value if isinstance(value, str) else text(mapping(value), "path", "fsPath")
+def opened_folder(note: Path) -> str:
+    """Return the folder that a window of VS Code had open, by the note that it keeps beside its chats."""
+    return folder_of_uri(text(object_in(read_small_text(note)), "folder"))
 
 
 @dataclass(eq=False)
@@ -106,9 +102,9 @@ class _Session(Recorder):
         self.move_to(as_time(request.get("timestamp")))
         self.use_model(text(request, "modelId"))
         self.ending.is_interrupted = self.ending.is_service_error = False
-        said = object_at(request, "message")
-        is_typed = not any(part.get(mark) for part in (request, said) for mark in _UNTYPED)
-        self.message("user" if is_typed else "system", text(said, "text"), is_typed=is_typed)
+        prompt = object_at(request, "message")
+        is_typed = not any(part.get(mark) for part in (request, prompt) for mark in _UNTYPED)
+        self.message("user" if is_typed else "system", text(prompt, "text"), is_typed=is_typed)
         if is_open:
             return
         facts = object_at(request, "result", "metadata")
@@ -123,7 +119,8 @@ class _Session(Recorder):
                 call_id = text(part, "toolCallId")
                 self._read_call(part, mapping(given.pop(call_id, None)), object_at(outputs, call_id))
             elif "kind" not in part or part["kind"] == "markdownContent":
-                self.message("assistant", _markdown(part))
+                said = part.get("value", part.get("content"))
+                self.message("assistant", said if isinstance(said, str) else text(mapping(said), "value"))
         # Some tools are not shown.
         for call_id, call in given.items():
             if call_id in outputs:
@@ -143,7 +140,12 @@ class _Session(Recorder):
         if command := text(line, "userEdited", "toolEdited", "original") or text(terminal, "command"):
             arguments["command"] = command
             # Where the terminal was, which stays open from call to call.
-            if folder := folder_of_uri(text(terminal, "cwd")) or _path_of(terminal.get("cwd")):
+            place = terminal.get("cwd")
+            if isinstance(place, str):
+                folder = folder_of_uri(place) or place
+            else:
+                folder = text(mapping(place), "path", "fsPath")
+            if folder:
                 arguments.setdefault("cwd", folder)
         tool = text(call, "name") or text(shown, "toolId")
         self.call_with_result(LoggedCall(tool, arguments), _outcome(shown, terminal, answer))
@@ -194,11 +196,6 @@ def _put(inside: Any, key: object, value: object) -> bool:
     return True
 
 
-def _markdown(part: Mapping[str, Any]) -> str:
-    content = part.get("value", part.get("content"))
-    return content if isinstance(content, str) else text(mapping(content), "value")
-
-
 def _outcome(shown: Mapping[str, Any], terminal: Mapping[str, Any], answer: Mapping[str, Any]) -> CallOutcome:
     details, state = object_at(shown, "resultDetails"), object_at(terminal, "terminalCommandState")
     output = text(object_at(terminal, "terminalCommandOutput"), "text")
@@ -207,14 +204,12 @@ def _outcome(shown: Mapping[str, Any], terminal: Mapping[str, Any], answer: Mapp
     )
     output = output or "\n".join(text(part, "value", "text") for part in objects(details.get("output")))
     confirmed = shown.get("isConfirmed")
-    extra: dict[str, object] = {}
-    if confirmed is False or mapping(confirmed).get("type") == 0:
-        extra["rejected"] = True
+    is_rejected = confirmed is False or mapping(confirmed).get("type") == 0
     took = as_float(state.get("duration"))
     return read_outcome(
         output,
         exit_code=state.get("exitCode"),
         is_error=True if details.get("isError") is True else None,
         duration_s=None if took is None else took / 1000,
-        extra=extra,
+        extra={"rejected": True} if is_rejected else {},
     )
