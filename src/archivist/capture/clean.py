@@ -41,10 +41,10 @@ def strip_briefs(text: str) -> str:
     if FENCE_MARK not in text:
         return text
     openings = list(_find_openings(text))
-    starts = [start for start, _ in openings]
+    limits = [*(start for start, _ in openings[1:]), len(text)]
     pieces: list[str] = []
     position = 0
-    for (start, opening), following in zip(openings, [*starts[1:], len(text)], strict=False):
+    for (start, opening), following in zip(openings, limits, strict=False):
         limit = following
         if escape := opening["escape"]:
             # The brief stands in a JSON string whose newlines carry n backslashes; a quote that carries

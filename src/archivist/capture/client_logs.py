@@ -93,25 +93,25 @@ class LogHead(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckoutPlaces:
-    """Where a repository is checked out, and the addresses of its remotes, that of `origin` first.
+    """Where a repository is checked out, and which sessions were found to be its own, or were left out."""
 
-    `trees` are its worktrees, `former` the places that a person named: where the repository was, or folders
-    above such places; `roots` are both. `clones` are other checkouts of the same repository. By folder are
-    counted: sessions inside of a checkout that are not taken for the repository's (`left_out`), those of
-    folders that are gone and lay beside a checkout, where they may have been worktrees (`lost`), or had the
-    repository's name (`gone`); by remote, those of another repository that lay where this one does
-    (`replaced`). `taken` are the folders of those that are its own.
-    """
-
+    # The worktrees and the former places.
     roots: tuple[Path, ...]
     trees: tuple[Path, ...]
+    # The addresses of the remotes, that of `origin` first.
     remotes: tuple[str, ...]
+    # What a person named: where the repository was, or folders above such places.
     former: tuple[Path, ...] = ()
+    # Other checkouts of the same repository.
     clones: tuple[Path, ...] = ()
-    left_out: Counter[str] = field(default_factory=Counter)
+    # The folders of the repository's own sessions.
     taken: set[str] = field(default_factory=set)
+    # Sessions by folder: inside of a checkout, but not known to be the repository's.
+    left_out: Counter[str] = field(default_factory=Counter)
+    # Of a folder that is gone: it lay beside a checkout and may have been a worktree, or it had the name.
     lost: Counter[str] = field(default_factory=Counter)
     gone: Counter[str] = field(default_factory=Counter)
+    # Sessions by remote: of another repository that lay where this one does.
     replaced: Counter[str] = field(default_factory=Counter)
     _tracked: dict[Path, TrackedFolders | None] = field(default_factory=dict)
 
@@ -250,7 +250,6 @@ class FoundLogs(NamedTuple):
 
 def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str, str]) -> FoundLogs:
     """Find the logs of a repository's sessions."""
-    problems: list[str] = []
     unreadable: list[str] = []
 
     def root(variable: str, usual: str) -> Path:
@@ -272,7 +271,7 @@ def find_client_logs(places: CheckoutPlaces, home: Path, variables: Mapping[str,
     ]
     found.sort(key=lambda log: (log.started, log.path, log.session))
     began = [real_folder(Path(folder)) for folder in places.taken]
-    problems += [
+    problems = [
         f"no session began in {former}"
         for former in places.former
         if not any(folder.is_relative_to(former) for folder in began)
@@ -349,8 +348,8 @@ def cursor_databases(home: Path, variables: Mapping[str, str]) -> list[Path]:
 
 def find_damages(client: str, home: Path, variables: Mapping[str, str]) -> list[str]:
     """Say what is damaged in the databases of a client."""
-    places = {"opencode": opencode_databases, "cursor": cursor_databases}
-    found = places[client](home, variables) if client in places else []
+    databases = {"opencode": opencode_databases, "cursor": cursor_databases}.get(client)
+    found = databases(home, variables) if databases else []
     return [damage for database in found if (damage := find_damage(database, client))]
 
 

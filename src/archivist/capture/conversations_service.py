@@ -40,8 +40,8 @@ _FAILED_TOOL = "An error occurred while running the tool"
 Turn: TypeAlias = dict[str, object]
 
 
-class PoppedItem(NamedTuple):
-    """A removed item and its id."""
+class SessionItem(NamedTuple):
+    """An item of a session and its id."""
 
     id: str
     turn: Turn
@@ -56,7 +56,7 @@ class Conversations(BankService):
         most = None if limit is None or limit < 0 else limit
         with self._bank.reading() as reader:
             found = _latest_turns(reader, session, most)
-        return [turn for _, turn in reversed(found)]
+        return [item.turn for item in reversed(found)]
 
     @writes(Layer.ARCHIVE)
     def add(self, session: str, turns: Sequence[Mapping[str, object]]) -> None:
@@ -65,17 +65,16 @@ class Conversations(BankService):
             kept = [_clean_item(json.loads(json.dumps(dict(turn)))) for turn in turns]
         except (TypeError, ValueError, RecursionError) as error:
             raise InputError(f"an item of the session is no JSON: {error}") from None
-        now = self._bank.now()
+        now, source = self._bank.now(), _source(session)
         with self._bank.transaction() as writer:
             last = writer.select_fields(
                 Document, ("position",), _by_session(session), order=("-position",), limit=1
             )
             first = last[0][0] + 1 if last else 0
             for place, turn in enumerate(kept, first):
-                name = _source(session)
                 piece = Document(
-                    id=derived_id("session item", name, str(place)),
-                    source=name,
+                    id=derived_id("session item", source, str(place)),
+                    source=source,
                     position=place,
                     text="",
                     created=now,
@@ -84,15 +83,14 @@ class Conversations(BankService):
                 writer.put(piece, "add")
 
     @writes(Layer.ARCHIVE)
-    def pop(self, session: str) -> PoppedItem | None:
+    def pop(self, session: str) -> SessionItem | None:
         """Remove and return the last item of a session; None when there is none."""
         with self._bank.transaction() as writer:
             found = _latest_turns(writer, session, 1)
             if not found:
                 return None
-            record, turn = found[0]
-            writer.remove(Document, record, "pop")
-        return PoppedItem(record, turn)
+            writer.remove(Document, found[0].id, "pop")
+        return found[0]
 
     @writes(Layer.ARCHIVE)
     def clear(self, session: str) -> list[str]:
@@ -156,13 +154,12 @@ def _by_session(session: str) -> Filter:
     return equals("source", _source(session))
 
 
-def _latest_turns(reader: Reader, session: str, limit: int | None) -> list[tuple[str, Turn]]:
+def _latest_turns(reader: Reader, session: str, limit: int | None) -> list[SessionItem]:
     rows = reader.select_fields(
         Document, ("id", "extra"), _by_session(session), order=("-position",), limit=limit
     )
-    return [
-        (record, turn) for record, extra in rows if isinstance(turn := json.loads(extra).get("item"), dict)
-    ]
+    found = ((name, json.loads(extra).get("item")) for name, extra in rows)
+    return [SessionItem(name, turn) for name, turn in found if isinstance(turn, dict)]
 
 
 def _clean_item(value: object, name: str = "") -> object:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import Cleaner
-from archivist.capture.runs import claim_run, count_events, require_own_run
+from archivist.capture.runs import claim_run, count_events, require_own_run, without_bank_notes
 from archivist.records.episode import Episode, merge_episode
 from archivist.records.run_words import BEGAN, DECIDED, FOLDER, UNREAD, EpisodeStatus
-from archivist.records.words import NOTES, PART, Provenance
+from archivist.records.words import PART, Provenance
 from archivist.service import require_name
 from archivist.store.filters import at_least, at_most, equals, not_equals, one_of
 from archivist.text import pluralize
@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from archivist.bank import Bank
-    from archivist.capture.json_stream import SkippedRecord
+    from archivist.capture.recorder import LogItem
     from archivist.records import Event, Finding
     from archivist.store.protocol import Reader, Writer
-
-    LogItem: TypeAlias = Event | Episode | SkippedRecord
 
 # Events are written in batches: one transaction an event took 40 times as long, and a whole log of
 # 200,000 events in memory passed the bound of 300 MB (tests/e2e/test_large_logs.py).
@@ -135,10 +133,7 @@ class Intake:
         if isinstance(item, Episode):
             episode = self._assign_project(self._cleaner.clean(item))
             if not self._known.is_filed:
-                # Only reflection notes what helped and what works: later runs are told it as it stands. Only
-                # the ageing of the bank counts runs: a log could stop it, or archive every lesson.
-                extra = {name: value for name, value in episode.extra.items() if name != NOTES}
-                episode = replace(episode, extra=extra, number=None)
+                episode = without_bank_notes(episode)
             status = None if episode.parent else self._known.status
             if self._known.outcomes:
                 from archivist.capture.status import outcome_of

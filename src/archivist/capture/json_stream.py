@@ -1,7 +1,7 @@
 """Read JSON of any size in bounded memory: lines one by one, and the elements of the arrays of one document.
 
 Long strings are cut while they are scanned, so that a tool output of a hundred megabytes costs as much
-memory as a short one. What cannot be read is reported as `Skipped` and costs only itself.
+memory as a short one. What cannot be read is reported as `SkippedRecord` and costs only itself.
 """
 
 from __future__ import annotations
@@ -79,6 +79,11 @@ class Part:
     value: Any
 
 
+def damaged_file(where: str, error: Exception) -> SkippedRecord:
+    """Say that a log ends in something that the disk or the packer cannot read."""
+    return SkippedRecord(where, f"the file is cut or damaged: {error}", is_end=True)
+
+
 class _CutShortError(Exception):
     """The input ended inside a value."""
 
@@ -113,7 +118,7 @@ def read_lines(source: BinaryIO) -> Iterator[LogLine | SkippedRecord]:
                 raw = _read_long_line(raw, source)
                 is_last = raw is not None and bytes(raw) == _CUT_LINE
         except READ_FAILURES as error:
-            yield SkippedRecord(f"line {number}", f"the file is cut or damaged: {error}", is_end=True)
+            yield damaged_file(f"line {number}", error)
             return
         if raw is not None:
             raw = (raw.removeprefix(_BOM) if number == 1 else raw).strip(b"\x00 \t\r\n")
@@ -258,7 +263,11 @@ class _Scanner:
                 tail.append(piece)
                 # Pieces after the first keep the end whole even when the last one is short.
                 while sum(map(len, tail)) - len(tail[0]) >= KEPT_STRING_BYTES:
-                    dropped += _count_characters(tail.popleft())
+                    piece = tail.popleft()
+                    try:
+                        dropped += len(msgspec.json.decode(b'"' + piece + b'"', type=str))
+                    except (msgspec.DecodeError, UnicodeDecodeError):
+                        dropped += len(piece)
             if is_closed:
                 break
             if len(self._buffer) - self._at >= _LONGEST_ESCAPE:
@@ -272,13 +281,6 @@ class _Scanner:
         for piece in tail:
             out += piece
         out.append(_QUOTE)
-
-
-def _count_characters(piece: bytes) -> int:
-    try:
-        return len(msgspec.json.decode(b'"' + piece + b'"', type=str))
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return len(piece)
 
 
 def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> Iterator[Part | SkippedRecord]:
@@ -315,8 +317,7 @@ def read_document(source: BinaryIO, arrays: Collection[str] | None = None) -> It
     except _CutShortError:
         yield SkippedRecord(f"byte {scanner.offset}", _ENDS_HERE, is_end=True)
     except READ_FAILURES as error:
-        reason = f"the file is cut or damaged: {error}"
-        yield SkippedRecord(f"byte {scanner.offset}", reason, is_end=True)
+        yield damaged_file(f"byte {scanner.offset}", error)
 
 
 def parts_of(document: Mapping[str, Any], arrays: Collection[str] | None) -> Iterator[Part]:
@@ -355,8 +356,7 @@ def _scan_document(scanner: _Scanner, arrays: Collection[str] | None) -> Iterato
             yield _part(scanner, name, None)
     else:
         return
-    is_cut = scanner.peek() == -1
-    reason = _ENDS_HERE if is_cut else "not JSON from here on"
+    reason = _ENDS_HERE if scanner.peek() == -1 else "not JSON from here on"
     yield SkippedRecord(f"byte {scanner.offset}", reason, is_end=True)
 
 

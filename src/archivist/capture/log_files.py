@@ -61,7 +61,11 @@ def scan_log_folder(folder: Path) -> FolderFiles:
         parts = path.relative_to(folder).parts
         is_log_place = _OTHER_FOLDERS.isdisjoint(map(str.lower, (top.name, *parts[:-1])))
         is_log_place = is_log_place and not any(part.startswith(".") for part in parts)
-        is_log_place = is_log_place and _is_where_its_client_logs((*top.parts, *parts))
+        whole = (*top.parts, *parts)
+        # Below a client's own folder only its logs are; any other file may be one.
+        for depth, part in enumerate(whole):
+            if rule := _IN_HOMES.get(part):
+                is_log_place = is_log_place and rule.fullmatch("/".join(whole[depth + 1 :])) is not None
         for depth in range(len(parts) if is_log_place else 0):
             inside = top.joinpath(*parts[:depth])
             if inside not in rules:
@@ -76,12 +80,6 @@ def is_clients_own(folder: Path) -> bool:
     """Say whether a folder lies where a client of this user keeps its logs."""
     real, home = Path(os.path.realpath(folder)), Path(os.path.realpath(Path.home()))
     return any(real.is_relative_to(home / name) for name in _IN_HOMES)
-
-
-def _is_where_its_client_logs(parts: tuple[str, ...]) -> bool:
-    """Say whether a file below a client's own folder is one of its logs; any other file may be one."""
-    homes = [at for at, part in enumerate(parts) if part in _IN_HOMES]
-    return all(_IN_HOMES[parts[at]].fullmatch("/".join(parts[at + 1 :])) for at in homes)
 
 
 def _session_rule(folder: Path) -> re.Pattern[str] | None:

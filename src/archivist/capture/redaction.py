@@ -18,6 +18,10 @@ _SHORTEST_TEXT = 8
 _QUOTED_REACH = 8192
 # Each secret that is looked for elsewhere costs one more search of the whole text.
 _MOST_ECHOED = 64
+# Text with more names than this was made to take time: what stands beside the others is taken out unread.
+# 20 kB of `token=` took .8 s of CPU to archive.
+_MOST_JUDGED: Final = 1_000
+_SHORTEST_UNJUDGED: Final = 4
 
 
 class Secret(NamedTuple):
@@ -209,10 +213,13 @@ def _named_values(text: str, flat: str, pattern: re.Pattern[str]) -> Iterator[Sp
         )
         value = _value_at(text, match.end(), is_env=is_env, is_xml=match["sep"] == ">")
         before = flat[max(0, start - 160) : start]
-        if number >= _MOST_JUDGED and value is not None and _is_unread(value.text):
+        if value is None:
+            continue
+        is_new = len(value.text) >= _SHORTEST_UNJUDGED and rules.PLACEHOLDER_START not in value.text
+        if number >= _MOST_JUDGED and is_new:
             yield Span(value.start, covered := value.end, kind, BY_NAME)
             continue
-        if value is None or (not value.is_quoted and _is_code(text, value, match["sep"])):
+        if not value.is_quoted and _is_code(text, value, match["sep"]):
             continue
         is_set = _is_setting(text, kind, match, start, value, is_known=is_known)
         if not is_set and name == "pass" and not _is_typed_pass(written, match, value, before):
@@ -361,16 +368,6 @@ def _is_code(text: str, value: _Value, separator: str = "=") -> bool:
     following = text[value.end : value.end + 1] or " "
     is_variable = following in "),:}" and value.text.isidentifier() and not rules.is_random(value.text)
     return following in "([{<" or is_variable
-
-
-# Text with more names than this was made to take time: what stands beside the others is taken out unread.
-# 20 kB of `token=` took .8 s of CPU to archive.
-_MOST_JUDGED: Final = 1_000
-_SHORTEST_UNJUDGED: Final = 4
-
-
-def _is_unread(value: str) -> bool:
-    return len(value) >= _SHORTEST_UNJUDGED and rules.PLACEHOLDER_START not in value
 
 
 # Between a name and what need not be its value: an argument, a default, a list, an arrow.

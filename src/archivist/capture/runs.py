@@ -6,12 +6,13 @@ Hooks ask whose a run is, and need not make the record's class for that.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb
 from archivist.capture.clean import clean_name
 from archivist.errors import InputError, NotFoundError
-from archivist.records.words import PART, ActorKind
+from archivist.records.words import NOTES, PART, ActorKind
 from archivist.service import LONGEST_WHOLE_ID, complete_id, require_name
 
 if TYPE_CHECKING:
@@ -114,6 +115,16 @@ def count_events(reader: Reader, event: Event, actor: Actor) -> int:
     from archivist.store.filters import any_of, equals, starts_with
 
     return reader.count("event", any_of((equals("run", run),), starts_with("run", f"{run}{PART}")))
+
+
+def without_bank_notes(episode: Episode) -> Episode:
+    """Return a run without what only its own bank says: what reflection noted, and its place in the order.
+
+    Later runs are told those notes as they stand, and lessons age by that order. A log that set them could
+    stop the ageing, or archive every lesson.
+    """
+    extra = {name: value for name, value in episode.extra.items() if name != NOTES}
+    return replace(episode, extra=extra, number=None)
 
 
 def root_run(reader: Reader, episode: Episode) -> str:

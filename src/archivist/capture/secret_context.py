@@ -7,21 +7,8 @@ from archivist.capture import secret_rules as rules
 from archivist.cold_start import lazy_pattern
 
 WORDS: Final = (
-    *(
-        "passw",
-        "secret",
-        "token",
-        "api",
-        "cred",
-        "login",
-        "auth",
-        "unlock",
-        "connect",
-        "mysqli",
-        "pdo(",
-        "jwt",
-    ),
-)
+    "passw", "secret", "token", "api", "cred", "login", "auth", "unlock", "connect", "mysqli", "pdo(", "jwt",
+)  # fmt: skip
 # What follows a word that is common in other names: `API key`, but no `APIClient`; `auth`, but no `author`.
 _WHOLE: Final = {
     "api": lazy_pattern(r"[ _\-]?key"),
@@ -38,7 +25,7 @@ _CANDIDATE: Final = lazy_pattern(
     r"(?<=[\"'`])[^\s\"'`\\]{8,128}(?=[\"'`])"
     r"|(?<![\w/.\-@%\\])[A-Za-z0-9!#%^*$][\w!#%^*$+.~?/\-]{7,127}={0,2}(?![\w@(\[=:])"
 )
-# Another name between the word and the value: the value is that one's.
+# Another name between the word and the value.
 _OTHER_NAME: Final = lazy_pattern(r"([A-Za-z_][\w.\-]{0,60}+)\\{0,3}[\"'`]?[ \t]{0,2}[:=]")
 _SAME_WORDS: Final = """
     text value user username name email password pass pwd secret token key element ref type selector host
@@ -78,9 +65,14 @@ def _values_behind(text: str, word: str, start: int) -> Iterator[rules.Span]:
     end = line_end if line_end >= 0 else min(len(text), start + _REACH)
     kind = "password" if word == "passw" else "secret"
     for match in _CANDIDATE.finditer(text, start, end):
+        between = text[start : match.start()]
         # The argument of `login`, `auth` or `token` may be a hash or a UUID.
-        is_argument = text[start : match.start()] == " " and _is_long(match[0])
-        if is_argument or (_is_drawn_word(match[0]) and _is_said_of(text[start : match.start()])):
+        is_argument = between == " " and _is_long(match[0])
+        # Behind another name the value is that one's.
+        if is_argument or (
+            _is_drawn_word(match[0])
+            and all(name.lower() in _SAME_THING for name in _OTHER_NAME.findall(between))
+        ):
             yield rules.Span(*match.span(), kind, rules.BY_CONTEXT)
     if line_end >= 0 and (lone := _LONE_LINE.match(text, line_end)):
         value = lone["value"]
@@ -94,18 +86,9 @@ def _is_long(value: str) -> bool:
     return len(value) >= 16 and (is_hash or rules.is_drawn_value(value)) and not rules.is_ordinary(value)
 
 
-def _is_said_of(between: str) -> bool:
-    """Say whether no other name stands between a word and a value."""
-    return all(name.lower() in _SAME_THING for name in _OTHER_NAME.findall(between))
-
-
 def _is_drawn_word(value: str) -> bool:
-    if (
-        value == value.lower()
-        or value == value.upper()
-        or _NO_SECRET.search(value)
-        or rules.is_ordinary(value)
-    ):
+    is_one_case = value in (value.lower(), value.upper())
+    if is_one_case or _NO_SECRET.search(value) or rules.is_ordinary(value):
         return False
     if "/" in value and (len(value) < 30 or not _BASE64.fullmatch(value)):
         return False

@@ -144,8 +144,9 @@ _KEEPER: Final = r"\b(?:secrets? (?:set|put|create|add)|secrets versions add|env
 _SENT: Final = (
     r"(?P<mark>[\"']?)(?P<value>(?:[^\s\"'`|\\<>$]|\$(?![\w{(])){4,256})(?:\\n(?:(?P=value)\\n)?)?(?P=mark)"
 )
-_ECHO: Final = rf"echo (?:-[neE]{{1,3}} )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
-_PRINTF: Final = rf"printf (?:[\"']?%s(?:\\n)?[\"']? )?{_SENT}[ \t]{{0,4}}\|[ \t]{{0,4}}"
+_ECHO: Final = rf"echo (?:-[neE]{{1,3}} )?{_SENT}"
+_PRINTF: Final = rf"printf (?:[\"']?%s(?:\\n)?[\"']? )?{_SENT}"
+_PIPE: Final = r"[ \t]{0,4}\|[ \t]{0,4}"
 # What is written to a file whose name says that it holds a secret.
 _TO_FILE: Final = (
     r"[ \t]{0,4}>>?[ \t]{0,4}[\"']?[^\s\"'|;&<>]{0,120}"
@@ -287,12 +288,12 @@ _PLACES: Final[tuple[_Place, ...]] = (
         r"se[ \t](?<=[Uu]se[ \t])[`\"']?(?P<value>[^\s`\"']{8,128})[`\"']? as the (?:\w{1,12} )?"
         r"(?:passw|secret|token|(?:api )?key|credential)",
     ),
-    _place("echo ", _is_placed_secret, _ECHO + _TO_READER),
-    _place("echo ", _is_typed_secret, _ECHO + _TO_KEEPER),
-    _place("echo ", _is_typed_secret, rf"echo (?:-[neE]{{1,3}} )?{_SENT}{_TO_FILE}"),
-    _place("printf ", _is_placed_secret, _PRINTF + _TO_READER),
-    _place("printf ", _is_typed_secret, _PRINTF + _TO_KEEPER),
-    _place("printf ", _is_typed_secret, rf"printf (?:[\"']?%s(?:\\n)?[\"']? )?{_SENT}{_TO_FILE}"),
+    _place("echo ", _is_placed_secret, _ECHO + _PIPE + _TO_READER),
+    _place("echo ", _is_typed_secret, _ECHO + _PIPE + _TO_KEEPER),
+    _place("echo ", _is_typed_secret, _ECHO + _TO_FILE),
+    _place("printf ", _is_placed_secret, _PRINTF + _PIPE + _TO_READER),
+    _place("printf ", _is_typed_secret, _PRINTF + _PIPE + _TO_KEEPER),
+    _place("printf ", _is_typed_secret, _PRINTF + _TO_FILE),
     # A row of a table.
     _place(
         "passw",

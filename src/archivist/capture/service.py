@@ -27,19 +27,20 @@ from archivist.capture.runs import (
     resolve_run,
     root_run,
     shorten_ids,
+    without_bank_notes,
 )
 from archivist.errors import BankError, InputError, NotFoundError
 from archivist.paths import bank_name
 from archivist.records.episode import Episode, require_readable
 from archivist.records.run_words import FOLDER, ROLE, EpisodeKind, EpisodeStatus
-from archivist.records.words import NOTES, ActorKind, Provenance
+from archivist.records.words import ActorKind, Provenance
 from archivist.service import BankService, require_name
 from archivist.store.filters import contains_item, contains_text, equals, not_equals, one_of
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.brief.select import RenderedBrief
-    from archivist.capture.intake_service import LogItem
+    from archivist.capture.recorder import LogItem
     from archivist.capture.results import ExtractResult, FinishedRun, FinishResult
     from archivist.reading.timeline import EventOutline, ToolUse
     from archivist.records import Event
@@ -118,20 +119,23 @@ class Runs(BankService):
         self, path: str | Path, *, format_name: str = "auto", overrides: CaptureOverrides | None = None
     ) -> CaptureResult:
         """Take a log of a known format in. The same file again changes nothing, a longer one adds."""
-        return self._take_file(Path(path), overrides or CaptureOverrides(), format_name)
+        return self._take_file(Path(path), overrides or CaptureOverrides(), format_name, {})
 
     def _take_file(
         self,
         path: Path,
         overrides: CaptureOverrides,
         format_name: str,
+        numbers: dict[str, set[int]],
         *,
         fallback: str = "",
-        numbers: dict[str, set[int]] | None = None,
     ) -> CaptureResult:
         from archivist.capture.formats import LogOrigin, read_log
+        from archivist.files.open import digest_file
 
-        digest = _file_digest(path, overrides)
+        # Of the file, and of the overrides that change what is stored of it.
+        said = (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
+        digest = digest_file(path, repr(said).encode())
         with self._bank.reading() as reader:
             names = reader.file_runs(digest)
             found = [reader.get(Episode, name) for name in names or ()]
@@ -143,13 +147,7 @@ class Runs(BankService):
         is_own = self._bank.actor.kind is ActorKind.AGENT or all(each.is_own for each in provenances.values())
         if names is not None and len(episodes) == len(names) and is_own:
             return CaptureResult(str(path), episodes, is_unchanged=True)
-        origin = LogOrigin(
-            path.name,
-            overrides.run,
-            overrides.project,
-            path.absolute().parent,
-            {} if numbers is None else numbers,
-        )
+        origin = LogOrigin(path.name, overrides.run, overrides.project, path.absolute().parent, numbers)
         taken = self.take(read_log(path, origin, format_name, fallback=fallback), overrides, is_log=True)
         with self._bank.transaction() as writer:
             writer.mark_file_captured(digest, [episode.id for episode in taken.episodes])
@@ -178,16 +176,14 @@ class Runs(BankService):
                 if names != writer.json_setting(projects.PROJECT_NAMES):
                     writer.set_setting(projects.PROJECT_NAMES, canonical_json(names))
 
-    def _known_session(self, path: Path, named: str, format_name: str, fallback: str) -> str:
+    def _known_session(self, path: Path, named: str, format_name: str) -> str:
         """Return the known run that a log itself names, where the caller names another: it is one run."""
         if not named:
             return ""
-        from archivist.capture.formats import LogOrigin, read_log
+        from archivist.capture.formats import read_log
         from archivist.records import Event
 
-        items = read_log(
-            path, LogOrigin(path.name, folder=path.absolute().parent), format_name, fallback=fallback
-        )
+        items = read_log(path, format_name=format_name, fallback=_FALLBACK_FORMAT)
         own = clean_name(next((item.run for item in items if isinstance(item, Event)), ""))
         with self._bank.reading() as reader:
             episode = reader.get(Episode, own) if own not in ("", clean_name(named)) else None
@@ -227,15 +223,14 @@ class Runs(BankService):
             refuse_bad_lines(paths, overrides.run, format_name, fallback=_FALLBACK_FORMAT)
         taken = []
         numbers: dict[str, set[int]] = {}
-        fallback = _FALLBACK_FORMAT if format_name == "auto" else ""
         for source in sources:
             if not isinstance(source, str | Path):
                 taken.append(self.take(source, overrides))
                 continue
             path, known = Path(source), overrides
-            if session := self._known_session(path, overrides.run, format_name, fallback):
+            if session := self._known_session(path, overrides.run, format_name):
                 known = overrides._replace(run=session)
-            done = self._take_file(path, known, format_name, fallback=fallback, numbers=numbers)
+            done = self._take_file(path, known, format_name, numbers, fallback=_FALLBACK_FORMAT)
             if len(sources) > 1 and done.skipped and not done.episodes and done.is_without_events:
                 # A pattern of names also finds what lists the runs.
                 done = CaptureResult(strays=(f"{path} holds no events of a run: left out",))
@@ -388,9 +383,7 @@ class Runs(BankService):
             for episode in waiting:
                 waiting += reader.select(Episode, equals("parent", episode.id), order=("id",))
                 events += reader.select(Event, equals("run", episode.id), order=("seq",))
-                # What reflection noted, and the place in the order of runs, are of this bank.
-                extra = {name: value for name, value in episode.extra.items() if name != NOTES}
-                family.append(replace(episode, number=None, extra=extra))
+                family.append(without_bank_notes(episode))
         return family, events
 
     @writes(Layer.RUNS)
@@ -458,10 +451,15 @@ class Runs(BankService):
         name a run that was captured, started or briefed before. With `is_strict` one bad line refuses all.
         """
         from archivist.capture.results import FinishResult
+        from archivist.records import Brief
 
         overrides = overrides or CaptureOverrides()
         if not sources:
-            self._require_known(overrides.run)
+            with self._bank.reading() as reader:
+                name = clean_name(overrides.run)
+                if reader.get(Episode, name) is None and not reader.count(Brief, equals("run", name)):
+                    hint = "name its log, or begin with archivist run start --run ID"
+                    raise NotFoundError("run", overrides.run, hint=hint)
         given = sources or ([Episode(id=overrides.run)],)
         episodes, skipped, strays = self._take_sources(given, overrides, format_name, is_strict, global_bank)
         runs = [
@@ -474,15 +472,6 @@ class Runs(BankService):
             self._bank.erasure.prune_if_due()
         self._bank.stream.reflect(if_due=True)
         return FinishResult(tuple(runs), skipped, strays)
-
-    def _require_known(self, run: str) -> None:
-        from archivist.records import Brief
-
-        with self._bank.reading() as reader:
-            name = clean_name(run)
-            if reader.get(Episode, name) is None and not reader.count(Brief, equals("run", name)):
-                hint = "name its log, or begin with archivist run start --run ID"
-                raise NotFoundError("run", run, hint=hint)
 
     def _finish_run(
         self, episode: Episode, domain: str, global_bank: Bank | None, *, is_named_only: bool
@@ -565,14 +554,6 @@ class Runs(BankService):
             skipped=skipped,
             strays=strays,
         )
-
-
-def _file_digest(path: Path, overrides: CaptureOverrides) -> str:
-    """Return the hash of a file and of the overrides that change what is stored of it."""
-    from archivist.files.open import digest_file
-
-    said = (overrides.run, overrides.project, overrides.status, sorted(overrides.outcomes.items()))
-    return digest_file(path, repr(said).encode())
 
 
 def read_outcomes(path: Path) -> dict[str, EpisodeStatus]:

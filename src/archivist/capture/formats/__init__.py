@@ -78,7 +78,7 @@ def adapter_named(name: str) -> Adapter:
 def read_log(
     path: Path, origin: LogOrigin | None = None, format_name: str = "auto", *, fallback: str = ""
 ) -> Iterator[LogItem]:
-    """Open a log, recognise its format unless it is given, and read it."""
+    """Open a log, recognise its format unless it is given, and read it. The fallback is for `auto`."""
     with open_file(path) as source:
         if head_of(source).startswith(_DATABASE):
             hint = "archivist setup takes this repository's sessions out of the databases of its clients"
@@ -92,7 +92,6 @@ def read_log(
 
 def refuse_bad_lines(paths: Iterable[Path], run: str, format_name: str, *, fallback: str) -> None:
     """Read logs only for the lines that cannot be read, and refuse everything when there is one."""
-    fallback = fallback if format_name == "auto" else ""
     problems = []
     for path in paths:
         items = read_log(path, LogOrigin(path.name, run), format_name, fallback=fallback)

@@ -23,17 +23,10 @@ _KINDS = {
 }
 _ENVELOPE = ("run_id", "seq", "ts", "type", "phase", "agent", "data")
 _SEVERITY_ALIASES = {
-    "critical": "bug",
-    "blocker": "bug",
-    "error": "bug",
-    "high": "bug",
-    "major": "bug",
-    "medium": "warning",
-    "moderate": "warning",
-    "low": "info",
-    "minor": "info",
-    "nit": "recommendation",
-    "suggestion": "recommendation",
+    **dict.fromkeys(("critical", "blocker", "error", "high", "major"), "bug"),
+    **dict.fromkeys(("medium", "moderate"), "warning"),
+    **dict.fromkeys(("low", "minor"), "info"),
+    **dict.fromkeys(("nit", "suggestion"), "recommendation"),
 }
 # An endless log must not fill the memory.
 _MAX_REMEMBERED = 10_000

@@ -44,17 +44,10 @@ _RESULTS = frozenset(
 _BARE_ITEMS = _CALLS | _RESULTS | {"message", "reasoning", "compaction", "context_compaction"}
 # What the client writes in the role of the user.
 _BY_CLIENT = (
-    "<environment_context>",
-    "<user_instructions>",
-    "<turn_aborted>",
-    "<permissions",
-    "<skill",
-    "<INSTRUCTIONS>",
-    "# AGENTS.md instructions",
-    "<collaboration_mode>",
-    "<subagent_notification>",
+    "<environment_context>", "<user_instructions>", "<turn_aborted>", "<permissions", "<skill",
+    "<INSTRUCTIONS>", "# AGENTS.md instructions", "<collaboration_mode>", "<subagent_notification>",
     "<user_shell_command>",
-)
+)  # fmt: skip
 # Above a request stands what the client adds about the editor and about files, under headings of its own.
 _REQUEST = "## My request for Codex:"
 # One form of a prompt has the picture's place where another has none.

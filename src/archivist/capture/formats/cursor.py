@@ -19,6 +19,7 @@ from archivist.capture.json_stream import (
     LogLine,
     Part,
     SkippedRecord,
+    damaged_file,
     preview_log,
     read_document,
     read_lines,
@@ -231,7 +232,7 @@ def _read_blocks(source: BinaryIO) -> Iterator[Part | SkippedRecord]:
                 lines.append(line)
                 size += len(line)
     except READ_FAILURES as error:
-        yield SkippedRecord("the text", f"the file is cut or damaged: {error}", is_end=True)
+        yield damaged_file("the text", error)
     if kind:
         yield Part(kind, None, "\n".join(lines))
 

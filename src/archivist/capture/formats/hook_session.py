@@ -69,15 +69,11 @@ class _Session(Recorder):
         if not agent:
             return self
         if agent not in self._children:
-            self._children[agent] = Recorder(
-                self.origin,
-                run=f"{self.run}.{agent}",
-                agent=self.agent,
-                parent=self.run,
-                items=self.items,
-                session=self.session,
-                project=self.project,
+            child = Recorder(
+                self.origin, run=f"{self.run}.{agent}", agent=self.agent, parent=self.run, items=self.items
             )
+            child.session, child.project = self.session, self.project
+            self._children[agent] = child
         return self._children[agent]
 
     def _read_call(self, run: Recorder, value: Mapping[str, Any]) -> None:

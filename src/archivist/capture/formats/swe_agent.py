@@ -108,7 +108,12 @@ class _Trajectory(Recorder):
         self.use_model(text(object_at(agent, "model"), "name"))
         task_id = text(object_at(replay, "problem_statement"), "id")
         instance = instance_in(task_id) or instance_in(text(agent, "name"))
-        self.project = _project_of(self._project_folder)
+        # The agent writes the slashes of a repository's folder as two underscores.
+        folder = _REPOSITORY_FOLDER.match(self._project_folder)
+        if folder and "__" not in folder[2]:
+            self.project = f"{folder[1]}/{folder[2]}"
+        else:
+            self.project = project_of_folder(self._project_folder.replace("__", "/"))
         self.use_instance(instance)
         info = object_at(self._facts, "info")
         stats = object_at(info, "model_stats")
@@ -166,11 +171,3 @@ def _editor_arguments(action: str) -> dict[str, Any]:
     for option, value in zip(words[2::2], words[3::2], strict=False):
         found[option.lstrip("-")] = value
     return found
-
-
-def _project_of(folder: str) -> str:
-    """Return the project of a folder in which the agent writes slashes as two underscores."""
-    match = _REPOSITORY_FOLDER.match(folder)
-    if match and "__" not in match.group(2):
-        return f"{match.group(1)}/{match.group(2)}"
-    return project_of_folder(folder.replace("__", "/"))
