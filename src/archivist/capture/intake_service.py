@@ -43,9 +43,9 @@ NO_TYPE = "type: missing"
 class CaptureResult(NamedTuple):
     """The result of an intake: its runs, the number of events, the skipped lines, the redacted secrets.
 
-    `created` and `updated` hold the ids of the runs whose records are new or changed, `strays` say which runs
-    were started in another project than their log is of, `shorter` of which runs the bank knew more than the
-    log tells. `is_cut` says that the log ends in the middle of a record.
+    `created` and `updated` are the ids of new and of changed runs. `strays` tell of runs that were started in
+    another project than that of their log. `shorter` are runs whose log has less than the bank knows. With
+    `is_cut` the log ends in the middle of a record.
     """
 
     file: str = ""

@@ -140,7 +140,7 @@ def _read_event(value: Mapping[str, Any], *, position: int, run: str, bad: list[
 
 def _read_findings(kind: EventKind, data: Mapping[str, Any], bad: list[str]) -> Iterator[Finding]:
     """Yield the findings that can be read."""
-    found_by = data.get("archetype") if kind is EventKind.VERDICT else ""
+    found_by = text(data, "archetype") if kind is EventKind.VERDICT else ""
     listed: object = ()
     if kind is EventKind.FIX and (fixed := data.get("finding") or data.get("description")):
         listed = [fixed]
@@ -150,7 +150,7 @@ def _read_findings(kind: EventKind, data: Mapping[str, Any], bad: list[str]) -> 
         raise RecordError("findings: expected a list")
     for number, each in enumerate(listed, 1):
         try:
-            yield _read_finding(each, found_by if isinstance(found_by, str) else "", number, bad)
+            yield _read_finding(each, found_by, number, bad)
         except RecordError as error:
             bad.append(f"finding {number}: {error.message.removeprefix('finding: ')}")
 

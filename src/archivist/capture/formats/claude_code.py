@@ -369,10 +369,9 @@ def _outcome(block: Mapping[str, Any], value: Mapping[str, Any], tool: str) -> C
     duration_s = None if duration_ms is None else duration_ms / 1000
     if "backgroundTaskId" in told or (tool == "Bash" and content.startswith("Command running in background")):
         extra["running"] = True
+    # An output may itself begin like an error's frame; only an error has one.
+    if is_error:
+        return read_outcome(content, is_error=True, duration_s=duration_s, extra=extra)
     # The client marks every exit but zero as an error, so a foreground command without the mark exited 0.
     is_plain_shell = tool == "Bash" and "returnCodeInterpretation" not in told and "running" not in extra
-    exited_well = is_plain_shell and not is_error
-    if not is_error:
-        # An output may itself begin like an error's frame; only an error has one.
-        return CallOutcome(content, 0 if exited_well else None, duration_s=duration_s, extra=extra)
-    return read_outcome(content, is_error=True, duration_s=duration_s, extra=extra)
+    return CallOutcome(content, 0 if is_plain_shell else None, duration_s=duration_s, extra=extra)

@@ -212,11 +212,9 @@ def _outcome(data: Mapping[str, Any]) -> CallOutcome:
             exit_code = as_integer(int(ending.group(1)))
         if ending and said is output:
             output = output[: ending.start()]
-    is_failed = data.get("success") is False
-    extra: dict[str, object] = {}
-    if is_failed and (text(error, "code") in _REFUSAL_CODES or _REFUSED.search(failure[:400])):
-        extra["rejected"] = True
-    if not is_failed:
-        return CallOutcome(output, exit_code, exit_code not in (None, 0), extra=extra)
+    if data.get("success") is not False:
+        return CallOutcome(output, exit_code, exit_code not in (None, 0))
+    is_refused = text(error, "code") in _REFUSAL_CODES or _REFUSED.search(failure[:400]) is not None
+    extra: dict[str, object] = {"rejected": True} if is_refused else {}
     # The client's word counts: a program prints what it likes of its own end.
     return read_outcome(output or failure, exit_code=exit_code or None, is_error=True, extra=extra)
