@@ -24,12 +24,11 @@ from archivist.capture.recorder import (
     LogOrigin,
     instance_in,
     maker_and_model,
-    project_of_folder,
     project_of_instance,
     task_of,
 )
 from archivist.capture.values import as_float, as_integer, as_time, clip, content_text, count, omission_mark
-from archivist.paths import project_of_address, remote_address
+from archivist.paths import project_of_address, project_of_folder, remote_address
 from archivist.records import EventKind
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-old\n+new\n*** Add File: b.py\n+more\n*** End Patch"
