@@ -239,10 +239,9 @@ def reflect(
 
 def tell_run(seen: ReflectionContext, reading: RunReading) -> RunSummary:
     """Return the account of a run, with what is known of its project besides."""
-    from archivist.lessons.risky_text import suspicion
     from archivist.reflect.summary import Background, summarise_run
 
-    background = Background(seen.lessons, seen.progress, seen.usage, seen.usual_tokens, suspicion)
+    background = Background(seen.lessons, seen.progress, seen.usual_tokens)
     return summarise_run(seen.episode, seen.events, reading, background)
 
 
@@ -497,7 +496,7 @@ def _announce_result(bank: Bank, done: Reflection, episode: Episode) -> None:
     )
     if bank.config.reflect.write_progress:
         from archivist.files.write import replace_file
-        from archivist.reflect.summary import append_lessons
+        from archivist.reflect.progress import append_lessons
 
         path = _progress_file(bank)
         before = _read_progress(path)
@@ -514,7 +513,7 @@ def _progress_file(bank: Bank) -> Path:
 
 def _progress_of(bank: Bank, episode: Episode) -> str:
     """Return the progress file without our own section, if it was written while the run lasted."""
-    from archivist.reflect.summary import read_progress
+    from archivist.reflect.progress import read_progress
 
     path = _progress_file(bank)
     if episode.started is None or not path.is_file():
