@@ -55,7 +55,7 @@ from archivist.reading.wording import (
     quote_error,
     tags,
 )
-from archivist.records import Category, Scope
+from archivist.records import Category, Event, Scope
 from archivist.records.run_words import APPROVALS
 from archivist.records.words import OUTSIDE_ADVICE
 
@@ -201,6 +201,11 @@ class Material:
         # The third count of a row is of the calls that passed.
         rows = (row for digest in self.digests for row in digest.get("works") or ())
         return frozenset(row[1] for row in rows if len(row) > 5 and row[5])
+
+    def calls_of(self, events: Iterable[Event]) -> list[ToolCall]:
+        """Return the calls of the run that are among some events."""
+        wanted = {event.id for event in events}
+        return [act for act in self.reading.acts if act.event.id in wanted]
 
     def of_kind(self, *kinds: FailureKind) -> list[Case]:
         """Return the cases of these kinds."""

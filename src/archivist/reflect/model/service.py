@@ -22,7 +22,6 @@ from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons import gate
 from archivist.lessons.candidate import Candidate, LessonChange
 from archivist.lessons.quarantine import lesson_suspicion
-from archivist.lessons.risky_text import suspicion
 from archivist.paths import is_file, spending_file
 from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Event, Lesson, Provenance
 from archivist.records.plain import canonical_json, to_plain
@@ -358,7 +357,6 @@ class LanguageModel(BankService):
             seen.events,
             _harmless_lessons(seen),
             max_tokens=self._record_tokens(question),
-            suspicion=suspicion,
             # Nothing is paid for that no claim could be kept of.
             teaches=partial(can_teach, material=material) if question is lessons.QUESTION else None,
             progress=seen.progress,
@@ -502,7 +500,7 @@ class LanguageModel(BankService):
         known = {entry.seq: entry for entry in entries}
         with self._conversation() as talk:
             tokens = self._record_tokens(insights.QUESTION)
-            text = describe_entries(entries, related, counted, max_tokens=tokens, suspicion=suspicion)
+            text = describe_entries(entries, related, counted, max_tokens=tokens)
             signs = {
                 issue: report.sign
                 for entry in sorted(entries, key=lambda entry: entry.seq)
@@ -513,7 +511,7 @@ class LanguageModel(BankService):
             holds = talk.verify(
                 insights.QUESTION,
                 found.insights if found else [],
-                lambda claim: (claim, verify_insight(claim, known, suspicion, signs)),
+                lambda claim: (claim, verify_insight(claim, known, signs)),
             )
         return [insight for _, insight in holds], talk.report
 
@@ -587,7 +585,7 @@ def _ask_account(talk: Conversation, material: Material, record: RunRecord) -> d
     found = talk.ask(account.QUESTION, record.text)
     if found is None:
         return {}
-    holds, dropped = verification.verify_account(found, material, EventTexts(record.events), suspicion)
+    holds, dropped = verification.verify_account(found, material, EventTexts(record.events))
     for line in (*found.outcome, *found.worked, *found.failed, *found.decisions):
         claim = ModelClaim(account.QUESTION.name, line.text)
         talk.report.claims.append(claim)
