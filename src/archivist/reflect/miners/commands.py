@@ -14,7 +14,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.commands import called_words, is_display_step
 from archivist.reading.outcomes import has_worked
 from archivist.reading.refused_options import ANY_OPTION, refusing_step
-from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
 from archivist.reading.slips import SEVERAL, SPACES, TABS
@@ -137,12 +137,13 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
     command, act = code(signature.program), case.first.act
     here = material.reading.attempts.get(signature.program)
     if (here and here.ok) or material.past.has_worked(material.project, signature.program):
-        problem, action = f"{command} does not reach its server at times", "try it again"
+        problem = f"{command} does not reach its server at times"
         found = make_candidate(
             material,
             case,
-            f"{problem} ({signature.error}): {action}",
-            rule=format_rule(problem, action),
+            f"{problem} ({signature.error})",
+            "try it again",
+            when=problem,
             words=(signature.program, "network"),
         )
         yield replace(found, is_known_only=True)
@@ -156,8 +157,9 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
     yield make_candidate(
         material,
         case,
-        f"{problem}: {action}" if action else problem,
-        rule=format_rule(f"{command} is to be run", action) if action else "",
+        problem,
+        action,
+        when=f"{command} is to be run",
         words=(signature.program, "network"),
         is_answer=True,
     )
@@ -168,7 +170,9 @@ def _is_worth_telling(case: Case) -> bool:
     if signature.error == _UNINFORMATIVE or (case.is_of_code and signature.program == "python"):
         return False
     best = case.best_remedy()
-    if case.runs == 1 and best and _mends_typo(best, failure.subject):
+    # A word that was then spelt right: the next run will hardly misspell it.
+    words = best.text.split() if best and len(failure.subject) >= _SHORTEST_NAME else []
+    if case.runs == 1 and any(0 < distance(word, failure.subject) <= _MISSPELT for word in words):
         return False
     if any(remedy.way is RemedyKind.COMMAND for remedy, _ in case.remedies):
         # An error of unknown kind may be chance, unless it came twice or names the alternative itself.
@@ -183,12 +187,6 @@ def _is_worth_telling(case: Case) -> bool:
     # Without advice the failure must last, and the call must say what it called.
     is_anonymous = case.kind is K.NETWORK and "<url>" in case.first.act.text
     return case.runs > 1 and not case.is_passing_by_itself and not is_anonymous
-
-
-def _mends_typo(remedy: Remedy, refused: str) -> bool:
-    """Say whether a call worked once a word was spelt right: the next run will hardly misspell it."""
-    is_long = len(refused) >= _SHORTEST_NAME
-    return is_long and any(0 < distance(word, refused) <= _MISSPELT for word in remedy.text.split())
 
 
 def mine_remedies(material: Material) -> Iterator[Candidate]:
@@ -275,12 +273,12 @@ def mine_prompts(material: Material) -> Iterator[Candidate]:
         if remedy is None:
             yield make_candidate(material, case, f"{problem} (“{quote_error(case.line, 90)}”)")
             continue
-        action = advice(remedy)
         yield make_candidate(
             material,
             case,
-            f"{problem}: {action}",
-            rule=format_rule(f"{command} is run without a terminal", action),
+            problem,
+            advice(remedy),
+            when=f"{command} is run without a terminal",
             remedies=(remedy.text,),
             words=(case.first.act.purpose, "non-interactive"),
         )
@@ -305,8 +303,9 @@ def mine_timeouts(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            f"{command} {ended}{took}" + (f": {action}" if action else ""),
-            rule=format_rule(f"{command} is to be run", action) if action else "",
+            f"{command} {ended}{took}",
+            action,
+            when=f"{command} is to be run",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
             words=("timeout", act.purpose),
@@ -321,22 +320,22 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             continue
         if case.key.endswith(_PATCH):
             tool, action = "patch", remedy.text if remedy else ""
-            summary = f"patches written by hand often do not apply ({failure.signature.error})"
-            summary += f": what worked was {action}" if action else ""
-            rule = ("a file is to be changed", f"no patches written by hand: {action}")
+            problem = f"patches written by hand often do not apply ({failure.signature.error})"
+            told = f"what worked was {action}" if action else ""
+            rule = format_rule("a file is to be changed", f"no patches written by hand: {action}")
         else:
             tool = act.event.tool or failure.signature.program
             unknown = (f"an edit (“{quote_error(case.line, 70)}”)", remedy.text if remedy else "")
             slip, runs = next(iter(case.subjects.items()), ("", 0))
             slipped = _SLIPS.get(slip) if 2 * runs >= case.runs + (slip == SEVERAL) else None
             refused, action = slipped or _REFUSALS.get(failure.signature.error, unknown)
-            problem = f"the {tool} tool refuses {refused}"
-            summary, rule = problem + (f": {action}" if action else ""), (problem, action)
+            problem, told, rule = f"the {tool} tool refuses {refused}", action, ""
         found = make_candidate(
             material,
             case,
-            summary,
-            rule=format_rule(*rule) if action else "",
+            problem,
+            told,
+            rule=rule if action else "",
             remedies=(action,) if action else (),
             words=("edit", tool),
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -37,7 +37,7 @@ from archivist.reading.remedies import (
 )
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, call_text, digest_failure
-from archivist.reading.shell import Step, parse
+from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
 from archivist.reading.tool_names import is_host_tool
 from archivist.reading.wording import (
@@ -92,19 +92,19 @@ class Case:
 
     key: str
     met: tuple[ObservedFailure, ...]
-    runs: int
-    tasks: int
-    untouched: int
-    fleeting: int
-    subjects: Mapping[str, int]
-    remedies: tuple[tuple[Remedy, int], ...]
-    vain: Mapping[str, int]
-    places: tuple[str, ...]
     command: str
     line: str
-    shown: Mapping[Remedy, tuple[str, str]]
-    calls: Mapping[Remedy | None, tuple[str, ...]]
-    varying: frozenset[Remedy]
+    runs: int = 1
+    tasks: int = 1
+    untouched: int = 0
+    fleeting: int = 0
+    subjects: Mapping[str, int] = field(default_factory=dict)
+    remedies: tuple[tuple[Remedy, int], ...] = ()
+    vain: Mapping[str, int] = field(default_factory=dict)
+    places: tuple[str, ...] = ()
+    shown: Mapping[Remedy, tuple[str, str]] = field(default_factory=dict)
+    calls: Mapping[Remedy | None, tuple[str, ...]] = field(default_factory=dict)
+    varying: frozenset[Remedy] = frozenset()
     has_one_error: bool = True
     accepted: str = ""
     acts: Sequence[ToolCall] = ()
@@ -194,6 +194,12 @@ class Material:
     def digests(self) -> list[Mapping[str, Any]]:
         """Return what the project's runs noted, that of this run last."""
         return [*(run.digest for run in self.past.runs_of(self.project)), self.reading.digest]
+
+    @property
+    def noted_failures(self) -> list[Mapping[str, Any]]:
+        """Return what the project's runs noted of their failures, that of this run last."""
+        past = [run.digest_part("failures") for run in self.past.runs_of(self.project)]
+        return [*past, self.reading.digest.get("failures") or {}]
 
     @property
     def works(self) -> frozenset[str]:
@@ -318,11 +324,8 @@ def _make_case(
     entries = _with_guesses(key, [*(run.digest_part("failures") for run in earlier), noted])
     helped = [[from_digest(value) for value in entry.get("remedies") or ()] for entry in entries]
     examples = _find_examples(helped, entries)
-    often = Counter(
-        text
-        for remedies in helped
-        for text in {step.change for remedy in remedies for step in split_steps(remedy)}
-    )
+    steps = [{step.change for remedy in some for step in split_steps(remedy)} for some in helped]
+    often = Counter(chain.from_iterable(steps))
     helped = [[kept for remedy in some if (kept := _keep_shown(remedy, often, those))] for some in helped]
     general = _general_forms(helped, entries[-1]["line"])
     for remedy, form in general.items():
@@ -341,6 +344,9 @@ def _make_case(
         _rank_counts(Counter(name for entry in entries for name in entry.get(field) or ()))
         for field in ("subjects", "places")
     )
+    called_by: dict[Remedy | None, list[str]] = {None: [entry["command"] for entry in entries]}
+    called_by |= {remedy: [call for call, _ in some] for remedy, some in examples.items()}
+    begun = [time for time in (*(run.started for run in earlier), reading.episode.started) if time]
     return Case(
         key=key,
         met=tuple(those),
@@ -353,23 +359,18 @@ def _make_case(
         vain={text: proof.vain for text, proof in proven.items() if proof.vain},
         places=tuple(places),
         # The first wording stays, so that another occurrence does not change what a lesson quotes.
-        command=common_form([entry["command"] for entry in entries]) or entries[0]["command"],
+        command=common_form(called_by[None]) or entries[0]["command"],
         line=line,
         shown={each: _general_example(each, [*some], line, lines) for each, some in examples.items()},
-        calls=_name_calls([entry["command"] for entry in entries], examples),
+        calls={each: _call_names(called) for each, called in called_by.items()},
         varying=frozenset(
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
         ),
         has_one_error=len(lines) == 1 or bool(message),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
         acts=reading.acts,
-        is_of_one_day=_lie_within_a_day([*(run.started for run in earlier), reading.episode.started]),
+        is_of_one_day=len(begun) == len(earlier) + 1 and max(begun) - min(begun) < _ONE_DAY,
     )
-
-
-def _lie_within_a_day(times: Sequence[datetime | None]) -> bool:
-    known = [time for time in times if time is not None]
-    return len(known) == len(times) and max(known) - min(known) < _ONE_DAY
 
 
 def _general_example(
@@ -399,28 +400,17 @@ def _find_examples(
     return examples
 
 
-def _name_calls(
-    commands: Sequence[str], examples: Mapping[Remedy, Mapping[tuple[str, str], None]]
-) -> dict[Remedy | None, tuple[str, ...]]:
-    """Return the names of the calls that failed, of all under None and of those that each remedy helped."""
-    names: dict[Remedy | None, tuple[str, ...]] = {None: _call_names(commands)}
-    return names | {remedy: _call_names([call for call, _ in some]) for remedy, some in examples.items()}
-
-
 def _call_names(calls: Sequence[str]) -> tuple[str, ...]:
     """Return what was called where several calls have no form in common; else nothing."""
     if common_form(calls):
         return ()
-    mains = filter(None, (main_step(parse(call)) for call in calls))
-    names = tuple(dict.fromkeys(_typed_name(step) for step in mains))
-    return names if names[1:] and not any({"<", "`"} & {*name} for name in names) else ()
-
-
-def _typed_name(step: Step) -> str:
-    """Return what a step calls, with the folder of a program that lies in the project."""
-    typed = next((word.value for word in step.words if word.value.endswith(f"/{step.program}")), "")
-    is_of_project = typed and not typed.startswith(("/", "~"))
-    return f"{typed} {step.subcommand}".rstrip() if is_of_project else step_purpose(step)
+    names: dict[str, None] = {}
+    for step in filter(None, (main_step(parse(call)) for call in calls)):
+        # With the folder of a program that lies in the project.
+        typed = next((word.value for word in step.words if word.value.endswith(f"/{step.program}")), "")
+        is_of_project = typed and not typed.startswith(("/", "~"))
+        names[f"{typed} {step.subcommand}".rstrip() if is_of_project else step_purpose(step)] = None
+    return tuple(names) if len(names) > 1 and not any({"<", "`"} & {*name} for name in names) else ()
 
 
 def _general_forms(helped: Sequence[Sequence[Remedy]], line: str) -> dict[Remedy, Remedy]:
@@ -440,9 +430,10 @@ def _general_forms(helped: Sequence[Sequence[Remedy]], line: str) -> dict[Remedy
         if general := _of_any_command(first, line):
             found |= dict.fromkeys(those, general)
             continue
-        if not text and len(those) > 1 and (entered := _entered_by_all(those)):
+        entered = {match[0] if (match := ENTERS.match(remedy.text)) else "" for remedy in those}
+        if not text and len(those) > 1 and len(entered) == 1 and entered != {""}:
             # Whatever is called there, the folder is what helps.
-            found |= dict.fromkeys(those, Remedy(RemedyKind.COMMAND, f"{entered}<command>"))
+            found |= dict.fromkeys(those, Remedy(RemedyKind.COMMAND, f"{entered.pop()}<command>"))
         if text:
             instead = common_form([remedy.instead for remedy in those]) or first.instead
             found |= dict.fromkeys(those, Remedy(first.way, text, instead))
@@ -459,12 +450,6 @@ def _of_any_command(remedy: Remedy, line: str) -> Remedy | None:
     return Remedy(remedy.way, f"{launcher}{manager} <command>", f"{manager} <command>")
 
 
-def _entered_by_all(remedies: Iterable[Remedy]) -> str:
-    """Return the words with which all of some calls enter one folder, or nothing."""
-    entered = {found[0] if (found := ENTERS.match(remedy.text)) else "" for remedy in remedies}
-    return entered.pop() if len(entered) == 1 else ""
-
-
 def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[ObservedFailure]) -> Remedy | None:
     """Return a remedy as far as it is shown to help: of steps, those that helped twice or the failure names.
 
@@ -477,14 +462,13 @@ def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[Observ
     is_of_code = those[0].act.is_test and those[0].is_of_code
     if not shown and not is_of_code:
         is_down = those[0].failure.kind.is_environment
-        shown = [step for step in steps if _is_named(step, those) or (is_down and _STARTS.search(step.text))]
+        met = "\n".join(f"{each.act.event.output}\n{each.act.event.text}" for each in those)
+        for step in steps:
+            # A telling word of it stands in the call that failed or in its output.
+            names = (word for word in re.findall(r"[\w.@-]{4,}", step.text) if not word.startswith("-"))
+            if any(name in met for name in names) or (is_down and _STARTS.search(step.text)):
+                shown.append(step)
     return remedy._replace(text=" && ".join(step.text for step in shown)) if shown else None
-
-
-def _is_named(step: Remedy, those: Sequence[ObservedFailure]) -> bool:
-    """Say whether a step shares a telling word with the call that failed or its output."""
-    names = {word for word in re.findall(r"[\w.@-]{4,}", step.text) if not word.startswith("-")}
-    return any(name in met.act.event.output or name in met.act.event.text for met in those for name in names)
 
 
 def _rank_counts(found: Counter[str]) -> dict[str, int]:
@@ -620,8 +604,10 @@ def _lesson_of_calls(
 def make_candidate(
     material: Material,
     case: Case,
-    summary: str,
+    problem: str,
+    action: str = "",
     *,
+    when: str = "",
     rule: str = "",
     remedies: tuple[str, ...] = (),
     category: Category = Category.TOOL_USAGE,
@@ -630,8 +616,11 @@ def make_candidate(
 ) -> Candidate:
     """Make the candidate that a case supports; `is_answer` when knowing about the failure is remedy enough.
 
-    A destructive command may be mentioned, but it becomes neither a remedy nor a rule.
+    Its rule says what to do in case of the problem, or of `when`, unless `rule` says something else. A
+    destructive command may be mentioned, but it becomes neither a remedy nor a rule.
     """
+    if action:
+        rule = rule or format_rule(when or problem, action)
     harmless = tuple(remedy for remedy in remedies if not is_destructive(remedy))
     if harmless != remedies:
         rule, remedies = "", harmless
@@ -645,7 +634,7 @@ def make_candidate(
     is_of_client = best.text == OUTSIDE_ADVICE if best else is_sandboxed
     return Candidate(
         key=case.key,
-        summary=clip_words(summary),
+        summary=clip_words(f"{problem}: {action}" if action else problem),
         rule=rule,
         # What makes a message suspicious stays in it, so that its lesson waits for a person; a package that
         # it only offers to run is left out.

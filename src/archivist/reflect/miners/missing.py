@@ -70,9 +70,7 @@ _STANDARD = frozenset(
 def mine_missing_modules(material: Material) -> Iterator[Candidate]:
     """Say which modules a project lacks at the start: one lesson and one install command for all."""
     for case in material.of_kind(FailureKind.MISSING_MODULE):
-        if not case.subjects:
-            continue
-        if not is_plain_name(case.first.failure.subject):
+        if not case.subjects or not is_plain_name(case.first.failure.subject):
             continue
         if is_uninstallable(case.first.failure.subject) and not case.best_remedy(RemedyKind.INSTALL):
             if case.remedies or case.tasks > 1:
@@ -153,8 +151,9 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
     return make_candidate(
         material,
         case,
-        f"{lacks}: {done}" if done else lacks,
-        rule=format_rule(f"{shown} is not found", done) if done else "",
+        lacks,
+        done,
+        when=f"{shown} is not found",
         remedies=(remedy.text,) if remedy else (),
         category=Category.INFRA if is_standard(module) else Category.HEURISTIC,
         words=("python" if is_standard(module) else "import", module),
@@ -244,13 +243,12 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
             continue
         remedy = remedy or _called_by_path(material.works, subject)
         if remedy is None:
-            summary, offer = f"{missing} is not installed here", case.offer
-            said = describe_offer(offer) if offer else ""
             yield make_candidate(
                 material,
                 case,
-                f"{summary}: {said}" if said else summary,
-                rule=format_rule(f"{missing} is needed", said) if said else "",
+                f"{missing} is not installed here",
+                describe_offer(offer) if (offer := case.offer) else "",
+                when=f"{missing} is needed",
                 category=Category.INFRA,
             )
             continue
@@ -291,11 +289,12 @@ def _mine_uninstalled(material: Material, case: Case) -> Candidate | None:
     noted = [run.digest_part("failures").get(case.key) or {} for run in past]
     typed = {name for entry in noted for name in entry.get("typed") or ()}
     names = [
-        _name_of(name, is_typed=name in typed or _is_typed(material, name))
+        shown
         for name in sorted(case.subjects)
         if _is_program_name(name)
+        and (shown := _name_of(name, is_typed=name in typed or _is_typed(material, name)))
     ]
-    names, remedy = [*filter(None, names)], case.best_remedy(RemedyKind.STEP)
+    remedy = case.best_remedy(RemedyKind.STEP)
     if remedy is None or not names[1:]:
         return None
     missing = f"{format_list(names, most=_MOST_MODULES)} are missing in a fresh worktree"
@@ -391,8 +390,9 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         yield make_candidate(
             material,
             case,
-            f"{problem}: {done}" if done else problem,
-            rule=format_rule(f"the project fails with “{error}”", done) if done else "",
+            problem,
+            done,
+            when=f"the project fails with “{error}”",
             remedies=tuple(filter(None, (remedy.text if remedy else "", pin))),
             category=Category.INFRA,
             words=("version", failure.subject.split(".")[0]),

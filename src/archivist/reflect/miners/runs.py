@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.reading.calls import ToolCall
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
 from archivist.reading.rules import FailureKind
@@ -139,7 +138,8 @@ def mine_undone(material: Material) -> Iterator[Candidate]:
     told = [undone for undone in find_undone_edits(acts) if undone.words and _SOURCE_FILE.search(undone.file)]
     for undone in told[:_MOST_UNDONE]:
         check, failure = undone.check, undone.check.failure
-        passed = next((act for act in acts[undone.undo.at :] if _passes(act, check.purpose)), None)
+        later = (act for act in acts[undone.undo.at :] if act.purpose == check.purpose)
+        passed = next(filter(has_worked, later), None)
         between = acts[undone.undo.at + 1 : passed.at] if passed else ()
         edits = [act for act in between if act.changes and not act.has_failed]
         # Of several edits any may have been what helped.
@@ -162,10 +162,6 @@ def mine_undone(material: Material) -> Iterator[Candidate]:
             severity=Severity.INFO,
             events=tuple(act.event.id for act in (undone.edit, check, undone.undo, *filter(None, (passed,)))),
         )
-
-
-def _passes(act: ToolCall, purpose: str) -> bool:
-    return act.purpose == purpose and has_worked(act)
 
 
 def mine_outliers(material: Material) -> Iterator[Candidate]:

@@ -12,7 +12,7 @@ from archivist.lessons.risky_text import is_plain_name
 from archivist.reading.making import mends_style
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
+from archivist.reading.run import CODE_KINDS, call_text
 from archivist.reading.runner_reports import TIMEOUT, error_class, read_report, shown_class
 from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
@@ -119,8 +119,7 @@ def mine_ci(material: Material) -> Iterator[Candidate]:
 
 def _is_of_check(material: Material, case: Case, command: str) -> bool:
     """Say whether a command helped no other check of the server more, where several failed in one run."""
-    runs = [*(run.digest_part("failures") for run in material.past.runs_of(material.project))]
-    runs.append(material.reading.digest.get("failures") or {})
+    runs = material.noted_failures
     purpose = command_purpose(parse(command)[0])
 
     def weight(key: str) -> tuple[int, bool]:
@@ -135,12 +134,15 @@ def _is_of_check(material: Material, case: Case, command: str) -> bool:
 
 def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterator[Candidate]:
     """Say which rules of a linter new code keeps breaking, where nothing mends them by itself."""
-    past = material.past.runs_meeting(material.project, case.key)
-    # What this run noted was judged, as that of earlier runs.
-    noted = [*(run.digest_part("failures") for run in past), material.reading.digest.get("failures") or {}]
-    rules = [dict.fromkeys((entries.get(case.key) or {}).get("errors") or ()) for entries in noted]
+    noted = [failures.get(case.key) or {} for failures in material.noted_failures]
+    rules = [dict.fromkeys(entry.get("errors") or ()) for entry in noted]
     counts = Counter(rule for some in rules for rule in some)
-    often = [rule for rule, runs in counts.most_common(_MOST_RULES) if runs >= _OFTEN and _is_rule(rule)]
+    often = [
+        rule
+        for rule, runs in counts.most_common(_MOST_RULES)
+        # A compiler's number says too little.
+        if runs >= _OFTEN and is_plain_name(rule) and " " not in rule and not _COMPILER_CODE.fullmatch(rule)
+    ]
     # A run in which the check found something else did not meet it.
     if rules[-1].keys().isdisjoint(often):
         return
@@ -159,11 +161,6 @@ def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterato
         words=("checks", check),
         is_answer=True,
     )
-
-
-def _is_rule(name: str) -> bool:
-    """Say whether a name is that of a linter's rule: a compiler's number says too little."""
-    return is_plain_name(name) and " " not in name and not _COMPILER_CODE.fullmatch(name)
 
 
 def mine_leftovers(material: Material) -> Iterator[Candidate]:
@@ -232,7 +229,10 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
     for case in material.cases:
         act = case.first.act
         is_cured = any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies)
-        is_chance = case.is_passing_by_itself or _is_never_mended(case)
+        # One test that fails in one task after the other, and passed once with nothing done, is never mended.
+        is_one_test = case.kind is FailureKind.TEST_FAILURE and bool(case.first.failure.signature.words)
+        is_never_mended = is_one_test and bool(case.fleeting) and case.tasks >= _OFTEN
+        is_chance = case.is_passing_by_itself or is_never_mended
         if not is_chance or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
             continue
         # A count of failing tests may be another test each time.
@@ -290,18 +290,12 @@ def _real_errors(material: Material, case: Case) -> list[str]:
     """Return of what else the same test failed in runs of the project, without passing by itself."""
     kind, program, _, name = (*case.key.split(":", 3), "", "")[:4]
     found: dict[str, None] = {}
-    for digest in material.digests:
-        for key, entry in (digest.get("failures") or {}).items():
+    for failures in material.noted_failures:
+        for key, entry in failures.items():
             is_same = key != case.key and key.startswith(f"{kind}:{program}:") and key.endswith(f":{name}")
             if name and is_same and not entry.get("fleeting"):
                 found[shown_class(entry["line"])] = None
     return [each for each in found if each]
-
-
-def _is_never_mended(case: Case) -> bool:
-    """Say whether one test fails in one task after the other, and passed once with nothing done."""
-    is_named = case.kind is FailureKind.TEST_FAILURE and bool(case.first.failure.signature.words)
-    return is_named and bool(case.fleeting) and case.tasks >= _OFTEN
 
 
 def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
@@ -370,7 +364,8 @@ def _is_preexisting(case: Case, material: Material) -> bool:
         return False
     # What may have overcome it is told once a second run did the same; until then nobody is to blame.
     met_at = {met.act.at for met in case.met}
-    if any(guess.act.at in met_at and guess.cure and _is_guess(guess) for guess in material.reading.checks):
+    guesses = [each for each in material.reading.checks if each.failure.kind is not FailureKind.CHECK]
+    if any(guess.act.at in met_at and guess.cure for guess in guesses):
         return False
     calls = {call_text(met.act) for met in case.met}
     if any(material.past.has_passed(material.project, case.key, call) for call in calls):
@@ -387,10 +382,6 @@ def _is_preexisting(case: Case, material: Material) -> bool:
         act.is_test and not act.has_failed for act in material.reading.acts
     )
     return is_left and not is_fixed and case.untouched > 0 and len(_quote_case(case)) > _SHORTEST_QUOTE
-
-
-def _is_guess(check: ObservedFailure) -> bool:
-    return check.failure.kind is not FailureKind.CHECK
 
 
 def _quote_case(case: Case, remedy: Remedy | None = None) -> str:

@@ -75,7 +75,7 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
     was no chance.
     """
     events = {event.id for event in cited}
-    calls = [act for act in material.reading.acts if act.event.id in events]
+    calls = material.calls_of(cited)
     if not any(act.has_failed for act in calls):
         remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
         calls += [act for act in material.reading.acts if act.event.seq in remarked and act not in calls]
@@ -92,18 +92,14 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
         is_named = bool(named) and is_shown(named, called)
         rank = (is_sure, is_named, *_likeness(summary, met_there), len(met_there), -place)
         if best is None or rank > best[0]:
-            best = rank, _as_cited(case, met_there)
+            # In the words of the occurrences that are cited, which come first.
+            others, first = [met for met in case.met if met not in met_there], met_there[0]
+            command = first.act.display_text if first.act.steps else ""
+            told = replace(case, met=(*met_there, *others), line=first.failure.line, command=command)
+            best = rank, told
     reported = [reported_case(material, event) for event in cited]
     reported += [printed_case(material, act) for act in calls]
     return best[1] if best is not None else next(filter(None, reported), None)
-
-
-def _as_cited(case: Case, cited: Sequence[ObservedFailure]) -> Case:
-    """Return a case in the words of the occurrences that are cited, which come first."""
-    others = [met for met in case.met if met not in cited]
-    first = cited[0]
-    command = first.act.display_text if first.act.steps else ""
-    return replace(case, met=(*cited, *others), line=first.failure.line, command=command)
 
 
 def _likeness(summary: str, cited: Sequence[ObservedFailure]) -> tuple[int, int]:
@@ -160,11 +156,7 @@ def printed_case(material: Material, act: ToolCall) -> Case | None:
 def _single_case(material: Material, act: ToolCall, failure: Failure) -> Case:
     key = f"{material.project}|{failure_key(failure)}"
     met = ObservedFailure(act, failure, key)
-    return Case(
-        key=key, met=(met,), runs=1, tasks=1, untouched=0, fleeting=0, subjects={}, remedies=(), vain={},
-        places=(), command=act.display_text if act.steps else "", line=failure.line,
-        shown={}, calls={}, varying=frozenset(),
-    )  # fmt: skip
+    return Case(key, (met,), command=act.display_text if act.steps else "", line=failure.line)
 
 
 def all_cases(material: Material) -> list[Case]:
@@ -244,17 +236,16 @@ def mending_edits(failed: ToolCall, between: Sequence[ToolCall]) -> tuple[ToolCa
 
 
 def _names_files(failed: ToolCall, act: ToolCall) -> bool:
-    shown = f"{failed.event.text}\n{failed.event.output}"
-    return any(_names_file(shown, edit.file) for edit in act.changes)
-
-
-def _names_file(text: str, file: str) -> bool:
-    """Say whether a text names a file, whatever its ending: what is compiled has another one."""
-    path = PurePosixPath(file.replace("\\", "/"))
-    if path.stem not in text:
-        return False
-    found = re.finditer(rf"(?:([\w@.+-]{{1,100}})/)?(?<![\w.+-]){re.escape(path.stem)}\.\w", text)
-    return any(match[1] in (None, ".", path.parent.name) for match in found)
+    """Say whether a failure names a file that was edited, whatever its ending: built files have another."""
+    text = f"{failed.event.text}\n{failed.event.output}"
+    paths = (PurePosixPath(edit.file.replace("\\", "/")) for edit in act.changes)
+    for path in paths:
+        if path.stem in text:
+            named = rf"(?:([\w@.+-]{{1,100}})/)?(?<![\w.+-]){re.escape(path.stem)}\.\w"
+            folders = {match[1] for match in re.finditer(named, text)}
+            if not folders.isdisjoint((None, ".", path.parent.name)):
+                return True
+    return False
 
 
 def calls_between(failed: ToolCall, material: Material, until: float) -> list[ToolCall]:

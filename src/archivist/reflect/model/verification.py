@@ -211,12 +211,7 @@ def verify_lesson(
         evidence,
         also=(remedy.text for remedy in proven_remedies(case)),
     )
-    # What is said never to work must not be proven, nor a cited call show the opposite of what is said of it.
-    never = [span for span, is_always in denied_code(words) if is_always]
-    if contradicted_code(words, calls) or any(
-        is_of_remedy(span, each) for span in never for each in proven_remedies(case)
-    ):
-        raise ClaimError(DropReason.CONTRADICTED)
+    _require_consistent(words, calls, proven_remedies(case))
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
@@ -227,7 +222,7 @@ def verify_lesson(
     if remedy is None and not is_remedy and not (is_known or is_recovery or is_lasting(case)):
         raise ClaimError(DropReason.CHANCE)
     if is_remedy:
-        _require_proven(advised, calls, shown, case, material)
+        _require_proven(advised, cited, shown, case, material)
     else:
         is_remedy = _advises_remedy(words, advised, calls, shown, case, material)
     if order_suspicion(summary, rule):
@@ -264,31 +259,39 @@ def _draft_candidate(
     return replace(candidate, summary=summary, origin=MODEL_ORIGIN)
 
 
+def _require_consistent(words: str, cited: Sequence[ToolCall], proven: Sequence[Remedy]) -> None:
+    """Refuse a claim about a command that its own calls, or what is proven, show the opposite of."""
+    never = [span for span, is_always in denied_code(words) if is_always]
+    if contradicted_code(words, cited) or any(is_of_remedy(span, each) for span in never for each in proven):
+        raise ClaimError(DropReason.CONTRADICTED)
+
+
 def _require_proven(
     advised: Iterable[str],
-    cited: Sequence[ToolCall],
+    cited: Sequence[Event],
     shown: ShownRemedy | None,
     case: Case,
     material: Material,
 ) -> None:
-    """Refuse a remedy that the cited calls do not show to work."""
+    """Refuse a remedy that the run does not show to work."""
+    calls = material.calls_of(cited)
     if shown is None:
-        worked = [act for act in cited if act.steps and has_worked(act)]
+        worked = [act for act in calls if act.steps and has_worked(act)]
         has_edits_before = any(
             is_of_code(met) and act.at > met.act.at and edits_between(met.act, act, material)
             for met in case.met
             for act in worked
         )
         raise ClaimError(DropReason.UNCLEAR if has_edits_before else DropReason.UNPROVEN)
-    edits = [act for act in cited if act.changes and not act.has_failed]
+    edits = [act for act in calls if act.changes and not act.has_failed]
     helped = {act.event.id for act in shown.calls}
     if shown.remedy.way is RemedyKind.SAID and edits and not any(act.event.id in helped for act in edits):
         raise ClaimError(DropReason.UNPROVEN)
     # What only a program printed is no advice: several words were run, or written by a call.
-    given = [normal_text(act.event.text) for act in cited if act.event.kind in CALL_KINDS]
+    given = [normal_text(event.text) for event in cited if event.kind in CALL_KINDS]
     for span in advised:
         is_written = (" " not in span or is_shown(span, given)) and not _is_command(span, material)
-        if not (is_of_remedy(span, shown.remedy) or is_written or _has_run(span, cited)):
+        if not (is_of_remedy(span, shown.remedy) or is_written or _has_run(span, calls)):
             raise ClaimError(DropReason.UNPROVEN)
 
 
