@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
@@ -73,8 +72,27 @@ def _compare(
         has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
         if others and (has_timed_out or has_failed):
             best = max(others, key=lambda other: others[other].ok)
-            lesson = _provider_lesson(material, purpose, name, counts, best)
-            yield replace(lesson, provider=provider) if provider else lesson
+            if counts.timeout >= _LEAST_TIMEOUTS:
+                problem, action = f"timed out {counts.timeout} times", f"run it in parts or use {best}"
+            else:
+                problem, action = f"failed all {counts.failed} times", f"use {best}"
+            shown = [act for act in material.reading.acts if act.purpose == purpose and act.steps]
+            shown.sort(key=lambda act: not (act.failure and act.failure.kind is FailureKind.TIMEOUT))
+            command = code(purpose)
+            yield Candidate(
+                key=f"{material.project}|provider:{name}:{purpose}",
+                summary=clip_words(f"{command} {problem} with {name}, while {best} finished it: {action}"),
+                rule=format_rule(f"{command} is to be run by {name}", action),
+                category=Category.PROVIDER_QUIRK,
+                scope=Scope.PROVIDER,
+                repo=material.project,
+                provider=provider or name,
+                tool=purpose,
+                tags=tags(name, purpose, "timeout" if counts.timeout else "failure"),
+                importance=_PROVIDER_IMPORTANCE,
+                events=tuple(act.event.id for act in shown[:4]),
+                remedies=(action,),
+            )
 
 
 def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
@@ -83,32 +101,6 @@ def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
         for name, counts in attempts.items()
         if counts.ok and not counts.timeout and counts.failed <= counts.ok
     ]
-
-
-def _provider_lesson(
-    material: Material, purpose: str, name: str, counts: AttemptCounts, other: str
-) -> Candidate:
-    command = code(purpose)
-    if counts.timeout >= _LEAST_TIMEOUTS:
-        problem, action = f"timed out {counts.timeout} times", f"run it in parts or use {other}"
-    else:
-        problem, action = f"failed all {counts.failed} times", f"use {other}"
-    shown = [act for act in material.reading.acts if act.purpose == purpose and act.steps]
-    shown.sort(key=lambda act: not (act.failure and act.failure.kind is FailureKind.TIMEOUT))
-    return Candidate(
-        key=f"{material.project}|provider:{name}:{purpose}",
-        summary=clip_words(f"{command} {problem} with {name}, while {other} finished it: {action}"),
-        rule=format_rule(f"{command} is to be run by {name}", action),
-        category=Category.PROVIDER_QUIRK,
-        scope=Scope.PROVIDER,
-        repo=material.project,
-        provider=name,
-        tool=purpose,
-        tags=tags(name, purpose, "timeout" if counts.timeout else "failure"),
-        importance=_PROVIDER_IMPORTANCE,
-        events=tuple(act.event.id for act in shown[:4]),
-        remedies=(action,),
-    )
 
 
 def mine_thrashing(material: Material) -> Iterator[Candidate]:

@@ -189,7 +189,7 @@ def verify_lesson(
     the events that a known lesson cites.
     """
     summary, rule = " ".join(claim.summary.split()), " ".join(claim.rule.split())
-    if not summary or len(summary) > _LONGEST_SUMMARY or len(rule) > _LONGEST_SUMMARY:
+    if not summary or max(len(summary), len(rule)) > _LONGEST_SUMMARY:
         raise ClaimError(DropReason.EMPTY)
     cited, words = texts.require(claim.events), f"{summary} . {rule}"
     case = find_case(material, cited, summary)
@@ -227,17 +227,15 @@ def verify_lesson(
         is_remedy = _advises_remedy(words, advised, calls, shown, case, material)
     if order_suspicion(summary, rule):
         raise ClaimError(DropReason.SUSPICIOUS)
-    if not is_remedy:
-        # A warning may name what overcame the failure only to say that it is not enough.
-        remedy = None
+    # A warning may name what overcame the failure only to say that it is not enough.
+    remedy = remedy if is_remedy else None
     # A remark stands for the call that failed before it.
     met, events = {met.act.event.id for met in case.met}, {event.id: None for event in cited}
     events = events if met & events.keys() else {case.first.act.event.id: None, **events}
     candidate = _draft_candidate(summary, rule, remedy, case, material)
     usual = bounded_importance(claim.importance, case, has_remedy=bool(candidate.remedies))
     candidate = replace(candidate, importance=usual, events=tuple(events))
-    is_remedy = is_remedy and remedy is not None
-    return _beside_known(candidate, case, known, refines, cited_by, is_remedy=is_remedy)
+    return _beside_known(candidate, case, known, refines, cited_by, is_remedy=remedy is not None)
 
 
 def _draft_candidate(
