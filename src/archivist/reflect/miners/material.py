@@ -86,12 +86,14 @@ class Case:
     `calls` the names of the calls where it helped several that have no form in common; under None, of all.
     `varying` are the remedies that helped against different errors.
     `has_one_error` says that all runs met the same message but for its places and names.
-    `accepted` says which words the program takes, as it said last. `acts` are the calls of this run.
+    `accepted` says which words the program takes, as it said last.
     `is_of_one_day` says that the runs that met it began within one day, where their times are known.
     """
 
     key: str
     met: tuple[ObservedFailure, ...]
+    reading: RunReading
+    past: RunHistory
     command: str
     line: str
     runs: int = 1
@@ -107,8 +109,12 @@ class Case:
     varying: frozenset[Remedy] = frozenset()
     has_one_error: bool = True
     accepted: str = ""
-    acts: Sequence[ToolCall] = ()
     is_of_one_day: bool = False
+
+    @property
+    def project(self) -> str:
+        """Return the project's whole name."""
+        return self.reading.episode.project
 
     @property
     def first(self) -> ObservedFailure:
@@ -137,7 +143,11 @@ class Case:
         found += [act.event.id for met in self.met[:4] if met.cure for act in met.cure.acts[:2]]
         for met in filter(lambda met: met.is_fleeting, self.met[:4]):
             # The same call that passed shows that nothing was done.
-            same = [act for act in self.acts if not act.has_failed and call_text(act) == call_text(met.act)]
+            same = [
+                act
+                for act in self.reading.acts
+                if not act.has_failed and call_text(act) == call_text(met.act)
+            ]
             nearest = sorted(same, key=lambda act: abs(act.at - met.act.at))
             found += [act.event.id for act in nearest[:1]]
         return tuple(dict.fromkeys(found))
@@ -152,7 +162,7 @@ class Case:
         """Return what the failure's own message tells the caller to do; nobody need have tried it."""
         if self.kind in (FailureKind.TEST_FAILURE, FailureKind.NETWORK):
             return None
-        return next(filter(None, (find_offer(met.act, self.acts) for met in self.met)), None)
+        return next(filter(None, (find_offer(met.act, self.reading.acts) for met in self.met)), None)
 
     @property
     def shown_command(self) -> str:
@@ -350,6 +360,8 @@ def _make_case(
     return Case(
         key=key,
         met=tuple(those),
+        reading=reading,
+        past=history,
         runs=len(entries),
         tasks=len({run.task or run.run for run in earlier} | {reading.episode.task or reading.episode.id}),
         untouched=sum(bool(entry.get("untouched")) for entry in entries),
@@ -368,7 +380,6 @@ def _make_case(
         ),
         has_one_error=len(lines) == 1 or bool(message),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
-        acts=reading.acts,
         is_of_one_day=len(begun) == len(earlier) + 1 and max(begun) - min(begun) < _ONE_DAY,
     )
 
@@ -550,12 +561,12 @@ def fit_summary(problems: Sequence[str], error: str, action: str, *, others: str
     return next((text for text in wordings if len(text) <= LONGEST_SUMMARY), "")
 
 
-def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
+def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candidate:
     """Say which call failed, how, and what helped, all three from one occurrence."""
     shown, line = case.failing_example(remedy)
     is_instead = remedy is not None and remedy.way is RemedyKind.COMMAND and bool(remedy.instead)
     if remedy is not None and not is_instead and (names := case.calls.get(remedy)):
-        return _lesson_of_calls(material, case, remedy, action, names)
+        return _lesson_of_calls(case, remedy, action, names)
     if remedy is not None and remedy.way is RemedyKind.SAID:
         line = before_offer(line)
     shown = remedy.instead or shown if remedy and remedy.way is RemedyKind.COMMAND else shown
@@ -570,7 +581,6 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
     if not is_certain and is_telling(line):
         condition += f" with “{quote_error(line, 80)}”"
     return make_candidate(
-        material,
         case,
         fit_summary([f"{name} fails" for name in (command, purpose)], line, action),
         rule=format_rule(condition, action),
@@ -580,9 +590,7 @@ def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, ac
     )
 
 
-def _lesson_of_calls(
-    material: Material, case: Case, remedy: Remedy, action: str, names: Sequence[str]
-) -> Candidate:
+def _lesson_of_calls(case: Case, remedy: Remedy, action: str, names: Sequence[str]) -> Candidate:
     """Say which calls fail, and what helped each of them; their error only if they have one in common."""
     lists = [format_list([code(name) for name in names], most=most) for most in (_MOST_CALLS, 2)]
     if is_refused_by_shell(case.first.failure):
@@ -592,7 +600,6 @@ def _lesson_of_calls(
     others = " or other errors" if remedy in case.varying else ""
     problems = [f"{those} fail" for those in lists]
     return make_candidate(
-        material,
         case,
         fit_summary(problems, line, action, others=others),
         rule=format_rule(f"{lists[-1]} fail", action),
@@ -602,7 +609,6 @@ def _lesson_of_calls(
 
 
 def make_candidate(
-    material: Material,
     case: Case,
     problem: str,
     action: str = "",
@@ -625,12 +631,12 @@ def make_candidate(
     if harmless != remedies:
         rule, remedies = "", harmless
     family = case.key.split("|", 1)[1]
-    projects = material.past.projects_with(family) | {material.project}
+    projects = case.past.projects_with(family) | {case.project}
     is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS
     signature, risk = case.first.failure.signature, suspicion(case.line, "")
     best = case.best_remedy()
     # Another client has no such mode to ask for, nor the sandbox that may forbid a call.
-    is_sandboxed = APPROVALS in material.reading.episode.extra and case.kind in _OF_SANDBOX
+    is_sandboxed = APPROVALS in case.reading.episode.extra and case.kind in _OF_SANDBOX
     is_of_client = best.text == OUTSIDE_ADVICE if best else is_sandboxed
     return Candidate(
         key=case.key,
@@ -642,8 +648,8 @@ def make_candidate(
         category=category,
         # What a client's own tool refuses, it refuses in every repository.
         scope=Scope.TOOL if is_common or is_host_tool(signature.program) else Scope.REPO,
-        repo=material.project,
-        provider=material.reading.episode.provider if is_of_client else "",
+        repo=case.project,
+        provider=case.reading.episode.provider if is_of_client else "",
         tool=signature.program,
         tags=tags(*words, signature.program, signature.error),
         importance=importance(case, has_remedy=bool(remedies) or is_answer),

@@ -83,7 +83,6 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         if is_commit:
             problem = f"{code(check)} runs checks here that often refuse it{found}"
         yield make_candidate(
-            material,
             case,
             f"{problem}: {action}",
             rule=format_rule(f"{name} is to be run", action) if remedy else "",
@@ -106,7 +105,6 @@ def mine_ci(material: Material) -> Iterator[Candidate]:
         commands = format_list([code(text) for text, _ in often])
         counted = format_list([f"{code(text)} ({format_run_count(runs)} had not)" for text, runs in often])
         candidate = make_candidate(
-            material,
             case,
             f"CI check “{check}” fails after a push: run {counted} before you push",
             rule=format_rule("you are about to push", f"run {commands} first"),
@@ -154,7 +152,6 @@ def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterato
     quoted = format_list([f"“{rule}”" for rule in often])
     problem = f"{code(case.command if is_whole else check)} {verb} {quoted}"
     yield make_candidate(
-        material,
         case,
         problem,
         category=Category.TEST_STRATEGY,
@@ -174,7 +171,6 @@ def mine_leftovers(material: Material) -> Iterator[Candidate]:
         problem = f"{called} {'fail' if names[1:] else 'fails'} on files below {code(folder)}"
         verdict = "they were left there and are not your bug: ask before you delete them"
         yield make_candidate(
-            material,
             case,
             f"{problem}: {verdict}",
             rule=format_rule(problem, "do not look for the cause in your change"),
@@ -207,7 +203,6 @@ def mine_unfiltered(material: Material) -> Iterator[Candidate]:
         better = next(iter(fewer.most_common(1)), ("", 0))[0]
         action = f"use {code(better)}" if better else "whatever it is given"
         yield make_candidate(
-            material,
             case,
             f"{code(form)} runs all tests{': ' if better else ', '}{action}",
             rule=format_rule(f"{code(form)} is to be run", action) if better else "",
@@ -246,7 +241,6 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
             continue
         command, error = code(shown), quote_error(case.line, 80)
         yield make_candidate(
-            material,
             case,
             f"{command} fails now and then (“{error}”): run it again",
             rule=format_rule(f"{command} fails with “{error}”", "run it again before anything else"),
@@ -275,7 +269,6 @@ def _flaky_test(material: Material, case: Case) -> Candidate:
         others = _real_errors(material, case)
         real = f"; {format_list(others[:2])} there {'are' if others[1:] else 'is'} real" if others else ""
     found = make_candidate(
-        material,
         case,
         f"{problem}: run it again{real}",
         rule=format_rule(f"{command} fails with “{error}”", "run it again before looking for a cause"),
@@ -306,7 +299,7 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
     for case in material.cases:
         failure = case.first.failure
         is_test = case.is_of_code and case.first.act.is_test and bool(failure.signature.words)
-        if not is_test or _is_named_by_task(case, material) or not _is_preexisting(case, material):
+        if not is_test or _is_named_by_task(case) or not _is_preexisting(case):
             continue
         test = failure.signature.words[0]
         remedy = case.best_remedy(RemedyKind.EDIT)
@@ -330,7 +323,6 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         if remedy is not None and remedy.text != "edit":
             verdict += f"; {remedy.text.replace('change', 'changing', 1)} helps"
         yield make_candidate(
-            material,
             case,
             f"{what} {since}{because}: {verdict}",
             rule=format_rule(f"{what}{because}", "do not look for the cause in your change"),
@@ -341,9 +333,9 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         )
 
 
-def _is_named_by_task(case: Case, material: Material) -> bool:
+def _is_named_by_task(case: Case) -> bool:
     """Say whether the task names the failing test or its file: then the run is meant to fix it."""
-    wanted = set(_TEST_NAME.findall(material.reading.episode.task))
+    wanted = set(_TEST_NAME.findall(case.reading.episode.task))
     for met in case.met if wanted else ():
         failure = met.failure
         words = (failure.line, *failure.signature.words, *failure.files, met.act.event.output)
@@ -352,7 +344,7 @@ def _is_named_by_task(case: Case, material: Material) -> bool:
     return False
 
 
-def _is_preexisting(case: Case, material: Material) -> bool:
+def _is_preexisting(case: Case) -> bool:
     # Where no test was found none failed, and a call that writes files changed the project itself.
     if any(
         _NOTHING_RUN.search(met.act.event.output) or any(not change.is_restored for change in met.act.changes)
@@ -364,11 +356,11 @@ def _is_preexisting(case: Case, material: Material) -> bool:
         return False
     # What may have overcome it is told once a second run did the same; until then nobody is to blame.
     met_at = {met.act.at for met in case.met}
-    guesses = [each for each in material.reading.checks if each.failure.kind is not FailureKind.CHECK]
+    guesses = [each for each in case.reading.checks if each.failure.kind is not FailureKind.CHECK]
     if any(guess.act.at in met_at and guess.cure for guess in guesses):
         return False
     calls = {call_text(met.act) for met in case.met}
-    if any(material.past.has_passed(material.project, case.key, call) for call in calls):
+    if any(case.past.has_passed(case.project, case.key, call) for call in calls):
         return False
     # What fails first and passes after the change is what the task was about.
     is_fixed = any(met.is_of_task or met.cure for met in case.met)
@@ -378,8 +370,8 @@ def _is_preexisting(case: Case, material: Material) -> bool:
     if case.tasks > 1 and is_witnessed and (case.remedies or not is_fixed):
         return True
     # A run that finished its task left the failure as it was, after another test had passed.
-    is_left = material.reading.episode.status is EpisodeStatus.SUCCESS and any(
-        act.is_test and not act.has_failed for act in material.reading.acts
+    is_left = case.reading.episode.status is EpisodeStatus.SUCCESS and any(
+        act.is_test and not act.has_failed for act in case.reading.acts
     )
     return is_left and not is_fixed and case.untouched > 0 and len(_quote_case(case)) > _SHORTEST_QUOTE
 

@@ -156,7 +156,9 @@ def printed_case(material: Material, act: ToolCall) -> Case | None:
 def _single_case(material: Material, act: ToolCall, failure: Failure) -> Case:
     key = f"{material.project}|{failure_key(failure)}"
     met = ObservedFailure(act, failure, key)
-    return Case(key, (met,), command=act.display_text if act.steps else "", line=failure.line)
+    return Case(
+        key, (met,), material.reading, material.past, act.display_text if act.steps else "", failure.line
+    )
 
 
 def all_cases(material: Material) -> list[Case]:

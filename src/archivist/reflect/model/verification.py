@@ -232,21 +232,18 @@ def verify_lesson(
     # A remark stands for the call that failed before it.
     met, events = {met.act.event.id for met in case.met}, {event.id: None for event in cited}
     events = events if met & events.keys() else {case.first.act.event.id: None, **events}
-    candidate = _draft_candidate(summary, rule, remedy, case, material)
+    candidate = _draft_candidate(summary, rule, remedy, case)
     usual = bounded_importance(claim.importance, case, has_remedy=bool(candidate.remedies))
     candidate = replace(candidate, importance=usual, events=tuple(events))
     return _beside_known(candidate, case, known, refines, cited_by, is_remedy=remedy is not None)
 
 
-def _draft_candidate(
-    summary: str, rule: str, remedy: Remedy | None, case: Case, material: Material
-) -> Candidate:
+def _draft_candidate(summary: str, rule: str, remedy: Remedy | None, case: Case) -> Candidate:
     """Return the candidate of a claim in its own summary and rule, else as a miner would make it."""
     category = Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
     if remedy is not None and (remedy.way is RemedyKind.EDIT or not remedy.text):
         category = Category.BUGFIX_PATTERN
     candidate = make_candidate(
-        material,
         case,
         summary,
         rule=rule,
