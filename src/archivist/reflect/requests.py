@@ -28,7 +28,7 @@ from archivist.reflect.follow_ups import (
 from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
 
 # How a run notes the two, that it was the last thing said, and that it stood in the task.
-RULE, REQUEST, AT_END, IN_TASK = "rule", "request", "end", "task"
+_RULE, _REQUEST, _AT_END, _IN_TASK = "rule", "request", "end", "task"
 _LONGEST_MESSAGE = 1500
 # In a longer message only how it is to be done is read: what is to be done is the task.
 _LONGEST_TASK = 4000
@@ -233,6 +233,17 @@ class Request(NamedTuple):
     is_rule: bool = False
     is_last: bool = False
     is_in_task: bool = False
+
+    @classmethod
+    def from_row(cls, row: Sequence[str]) -> Request:
+        """Read what `as_row` wrote."""
+        kind, words, *rest = row
+        return cls(str(words), kind == _RULE, _AT_END in rest, _IN_TASK in rest)
+
+    def as_row(self) -> list[str]:
+        """Return it as a run notes it."""
+        marks = [*[_AT_END] * self.is_last, *[_IN_TASK] * self.is_in_task]
+        return [_RULE if self.is_rule else _REQUEST, self.words, *marks]
 
 
 def find_requests(messages: Iterable[str], *, is_task: bool = False) -> list[Request]:

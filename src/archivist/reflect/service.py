@@ -455,21 +455,10 @@ def _digest_of(reading: RunReading) -> dict[str, Any]:
     A later run that hears a request again tells it, so nothing suspicious.
     """
     from archivist.lessons.risky_text import suspicion
-    from archivist.reflect.miners.wishes import find_typed_requests, last_typed
-    from archivist.reflect.requests import AT_END, IN_TASK, REQUEST, RULE
+    from archivist.reflect.miners.wishes import find_typed_requests
 
-    last = last_typed(reading)
-    asked = [
-        [
-            RULE if request.is_rule else REQUEST,
-            request.words,
-            *([AT_END] if event.seq == last else []),
-            *([IN_TASK] if request.is_in_task else []),
-        ]
-        for event, asked in find_typed_requests(reading)
-        for request in asked
-        if not suspicion(request.words, "")
-    ]
+    requests = (request for _, made in find_typed_requests(reading) for request in made)
+    asked = [request.as_row() for request in requests if not suspicion(request.words, "")]
     return {**reading.digest, "asked": asked}
 
 

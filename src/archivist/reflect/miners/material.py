@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain
 from typing import Any
@@ -187,7 +187,7 @@ class Material:
 
     reading: RunReading
     past: RunHistory
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...] = ()
     overcome: frozenset[str] = frozenset()
 
     @property
@@ -214,9 +214,7 @@ class Material:
     @property
     def works(self) -> frozenset[str]:
         """Return the commands that runs of the project ran with success."""
-        # The third count of a row is of the calls that passed.
-        rows = (row for digest in self.digests for row in digest.get("works") or ())
-        return frozenset(row[1] for row in rows if len(row) > 5 and row[5])
+        return frozenset(chain.from_iterable(map(_passed_commands, self.digests)))
 
     def calls_of(self, events: Iterable[Event]) -> list[ToolCall]:
         """Return the calls of the run that are among some events."""
@@ -228,29 +226,34 @@ class Material:
         return [case for case in self.cases if case.kind in kinds]
 
 
+def _passed_commands(digest: Mapping[str, Any]) -> set[str]:
+    # The third count of a row is of the calls that passed.
+    return {row[1] for row in digest.get("works") or () if len(row) > 5 and row[5]}
+
+
 def gather_material(reading: RunReading, history: RunHistory) -> Material:
     """Bring a run and its past together, each failure once, in the order they were met."""
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
-    overcome = _overcome_since(reading, history, by_key)
+    runs = Material(reading, history)
+    overcome = _overcome_since(runs, by_key)
     by_key |= overcome
     noted = {key: digest_failure(those) for key, those in by_key.items()}
-    cases = tuple(_make_case(reading, history, key, those, noted) for key, those in by_key.items())
-    return Material(reading, history, cases, frozenset(overcome))
+    cases = tuple(_make_case(runs, key, those, noted) for key, those in by_key.items())
+    return replace(runs, cases=cases, overcome=frozenset(overcome))
 
 
-def _overcome_since(
-    reading: RunReading, history: RunHistory, met: Collection[str]
-) -> dict[str, list[ObservedFailure]]:
+def _overcome_since(runs: Material, met: Collection[str]) -> dict[str, list[ObservedFailure]]:
     """Return failures of earlier runs that nothing helped against, where this run shows a launcher that does.
 
     Whoever knows the launcher never meets the failure again, so that no later run would tell of it.
     """
     found: dict[str, list[ObservedFailure]] = {}
-    behind = {word.value for act in reading.acts for step in act.steps for word in step.words[1:]}
+    acts = runs.reading.acts
+    behind = {word.value for act in acts for step in act.steps for word in step.words[1:]}
     open_since: dict[str, Mapping[str, Any]] = {}
-    for run in history.runs_of(reading.episode.project) if behind else ():
+    for run in runs.past.runs_of(runs.project) if behind else ():
         for key, entry in run.digest_part("failures").items():
             open_since[key] = {} if entry.get("remedies") or open_since.get(key) == {} else entry
     for key, entry in open_since.items():
@@ -258,11 +261,11 @@ def _overcome_since(
             continue
         if not is_of_start(entry["kind"], entry["line"]):
             continue
-        failed = replay_failure(reading.acts[0], entry["command"], entry["line"])
-        cure = cure_by_launcher(failed, failed.main, reading.acts)
+        failed = replay_failure(acts[0], entry["command"], entry["line"])
+        cure = cure_by_launcher(failed, failed.main, acts)
         # Where the plain call works, too, what was in its way is gone.
-        is_gone = any(act.display_text == entry["command"] and not act.has_failed for act in reading.acts)
-        if cure and not is_gone and key == f"{reading.episode.project}|{failed.key}":
+        is_gone = any(act.display_text == entry["command"] and not act.has_failed for act in acts)
+        if cure and not is_gone and key == f"{runs.project}|{failed.key}":
             # The evidence is the call that got past it.
             failed = replay_failure(cure.acts[0], entry["command"], entry["line"])
             failure = failed.failure
@@ -270,28 +273,21 @@ def _overcome_since(
     return found
 
 
-def _launched_in_other_runs(
-    reading: RunReading, history: RunHistory, entries: Sequence[Mapping[str, Any]]
-) -> list[Remedy]:
+def _launched_in_other_runs(runs: Material, entries: Sequence[Mapping[str, Any]]) -> list[Remedy]:
     """Return the launcher behind which other runs ran what failed, once for each run in which it passed."""
     entry, found = entries[-1], list[Remedy]()
     is_open = is_of_start(entry["kind"], entry["line"]) and not any(each.get("remedies") for each in entries)
     if not is_open:
         return []
-    wrong = main_step(parse(entry["command"]))
-    digests = [*(run.digest for run in history.runs_of(reading.episode.project)), reading.digest]
-    for digest in digests if wrong else ():
-        # The third count is of the runs that passed.
-        passed = {row[1] for row in digest.get("works") or () if len(row) > 5 and row[5]}
-        is_any = is_of_runtime(entry["line"])
-        texts = (
-            launched_call(step, wrong, is_any_target=is_any)
-            for command in passed
-            if wrong and wrong.program in command
-            for step in parse(command)
-        )
+    if (wrong := main_step(parse(entry["command"]))) is None:
+        return []
+    is_any = is_of_runtime(entry["line"])
+    for digest in runs.digests:
+        commands = (command for command in _passed_commands(digest) if wrong.program in command)
+        steps = (step for command in commands for step in parse(command))
+        texts = (launched_call(step, wrong, is_any_target=is_any) for step in steps)
         if text := next(filter(is_informative, texts), ""):
-            found.append(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text) if wrong else ""))
+            found.append(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text)))
     return found
 
 
@@ -323,14 +319,10 @@ def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> 
 
 
 def _make_case(
-    reading: RunReading,
-    history: RunHistory,
-    key: str,
-    those: Sequence[ObservedFailure],
-    noted: Mapping[str, Mapping[str, Any]],
+    material: Material, key: str, those: Sequence[ObservedFailure], noted: Mapping[str, Mapping[str, Any]]
 ) -> Case:
     """Sum up what is stored about a failure, by earlier runs and by this one, whose failures are `noted`."""
-    earlier = history.runs_meeting(reading.episode.project, key)
+    reading, earlier = material.reading, material.past.runs_meeting(material.project, key)
     entries = _with_guesses(key, [*(run.digest_part("failures") for run in earlier), noted])
     helped = [[from_digest(value) for value in entry.get("remedies") or ()] for entry in entries]
     examples = _find_examples(helped, entries)
@@ -347,7 +339,7 @@ def _make_case(
     line = message if is_telling(message.replace("<name>", "")) else entries[0]["line"]
     names = {remedy.text: form.text for remedy, form in general.items()}
     in_vain = [frozenset(names.get(text, text) for text in entry.get("in_vain") or ()) for entry in entries]
-    elsewhere = _launched_in_other_runs(reading, history, entries)
+    elsewhere = _launched_in_other_runs(material, entries)
     tried = [({each.text for each in some}, vain) for some, vain in zip(helped, in_vain, strict=True)]
     proven = proofs([*tried, *(({remedy.text}, frozenset[str]()) for remedy in elsewhere)])
     subjects, places = (
@@ -361,7 +353,7 @@ def _make_case(
         key=key,
         met=tuple(those),
         reading=reading,
-        past=history,
+        past=material.past,
         runs=len(entries),
         tasks=len({run.task or run.run for run in earlier} | {reading.episode.task or reading.episode.id}),
         untouched=sum(bool(entry.get("untouched")) for entry in entries),
