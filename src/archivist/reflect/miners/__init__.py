@@ -79,8 +79,9 @@ def _is_told(candidate: Candidate, others: Iterable[Candidate], runs: Mapping[st
     What one run alone met in these words is told better by what several runs did about it.
     """
     told = (other for other in others if other.remedies or not candidate.remedies)
-    known = {event for other in told for event in other.events if _is_shown(other, runs)}
-    return {*candidate.events} <= known
+    return {*candidate.events} <= {
+        event for other in told if _is_shown(other, runs) for event in other.events
+    }
 
 
 def _is_shown(candidate: Candidate, runs: Mapping[str, int]) -> bool:

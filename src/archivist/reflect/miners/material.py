@@ -433,7 +433,7 @@ def _general_forms(helped: Sequence[Sequence[Remedy]], line: str) -> dict[Remedy
         if general := _of_any_command(first, line):
             found |= dict.fromkeys(those, general)
             continue
-        entered = {match[0] if (match := ENTERS.match(remedy.text)) else "" for remedy in those}
+        entered = {folder_entry(remedy.text) for remedy in those}
         if not text and len(those) > 1 and len(entered) == 1 and entered != {""}:
             # Whatever is called there, the folder is what helps.
             found |= dict.fromkeys(those, Remedy(RemedyKind.COMMAND, f"{entered.pop()}<command>"))
@@ -441,6 +441,12 @@ def _general_forms(helped: Sequence[Sequence[Remedy]], line: str) -> dict[Remedy
             instead = common_form([remedy.instead for remedy in those]) or first.instead
             found |= dict.fromkeys(those, Remedy(first.way, text, instead))
     return found
+
+
+def folder_entry(command: str) -> str:
+    """Return the beginning of a command line that enters a folder, or nothing."""
+    entered = ENTERS.match(command)
+    return entered[0] if entered else ""
 
 
 def _of_any_command(remedy: Remedy, line: str) -> Remedy | None:
@@ -554,49 +560,46 @@ def fit_summary(problems: Sequence[str], error: str, action: str, *, others: str
 
 
 def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candidate:
-    """Say which call failed, how, and what helped, all three from one occurrence."""
+    """Say which call failed, or which calls, how, and what helped, all three from one occurrence."""
     shown, line = case.failing_example(remedy)
-    is_instead = remedy is not None and remedy.way is RemedyKind.COMMAND and bool(remedy.instead)
-    if remedy is not None and not is_instead and (names := case.calls.get(remedy)):
-        return _lesson_of_calls(case, remedy, action, names)
-    if remedy is not None and remedy.way is RemedyKind.SAID:
-        line = before_offer(line)
-    shown = remedy.instead or shown if remedy and remedy.way is RemedyKind.COMMAND else shown
-    if case.kind is FailureKind.USAGE and case.key.endswith(f":{case.first.failure.signature.error}"):
-        # The refused word is another one each time.
-        shown = shown if remedy else f"{case.first.act.purpose} …"
-    purpose = code(case.first.act.purpose)
-    command = code(shown) if len(shown) < _LONGEST_SHOWN else purpose
-    # A word that a program does not know fails each time; anything else need not.
-    is_certain = case.kind is FailureKind.USAGE
-    condition = f"{command} is to be run" if is_certain else f"{command} fails"
-    if not is_certain and is_telling(line):
-        condition += f" with “{quote_error(line, 80)}”"
-    return make_candidate(
-        case,
-        fit_summary([f"{name} fails" for name in (command, purpose)], line, action),
-        rule=format_rule(condition, action),
-        # What a message offers is told as that; it is no remedy until a run has shown it.
-        remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
-        words=(case.first.act.purpose, case.first.failure.subject),
-    )
-
-
-def _lesson_of_calls(case: Case, remedy: Remedy, action: str, names: Sequence[str]) -> Candidate:
-    """Say which calls fail, and what helped each of them; their error only if they have one in common."""
-    lists = [format_list([code(name) for name in names], most=most) for most in (_MOST_CALLS, 2)]
-    if is_refused_by_shell(case.first.failure):
+    failure, purpose = case.first.failure, case.first.act.purpose
+    is_said = remedy is not None and remedy.way is RemedyKind.SAID
+    instead = remedy.instead if remedy is not None and remedy.way is RemedyKind.COMMAND else ""
+    # Where it helped several calls, their error only if they have one in common.
+    names = case.calls.get(remedy, ()) if remedy is not None and not instead else ()
+    others = " or other errors" if names and remedy in case.varying else ""
+    if names and is_refused_by_shell(failure):
         # Nothing was run: whatever was to be called, the shell is what a reader must know about.
-        lists = [f"words that {code(case.first.failure.signature.program)} takes for a pattern"]
-    line = case.failing_example(remedy)[1]
-    others = " or other errors" if remedy in case.varying else ""
-    problems = [f"{those} fail" for those in lists]
+        problems = [f"words that {code(failure.signature.program)} takes for a pattern fail"]
+        condition = problems[-1]
+    elif names:
+        called = [code(name) for name in names]
+        problems = [f"{format_list(called, most=most)} fail" for most in (_MOST_CALLS, 2)]
+        condition = problems[-1]
+    else:
+        line, shown = before_offer(line) if is_said else line, instead or shown
+        if (
+            remedy is None
+            and case.kind is FailureKind.USAGE
+            and case.key.endswith(f":{failure.signature.error}")
+        ):
+            # The refused word is another one each time.
+            shown = f"{purpose} …"
+        command = code(shown if len(shown) < _LONGEST_SHOWN else purpose)
+        problems = [f"{command} fails", f"{code(purpose)} fails"]
+        condition = problems[0]
+        if case.kind is FailureKind.USAGE:
+            # A word that a program does not know fails each time; anything else need not.
+            condition = f"{command} is to be run"
+        elif is_telling(line):
+            condition += f" with “{quote_error(line, 80)}”"
     return make_candidate(
         case,
         fit_summary(problems, line, action, others=others),
-        rule=format_rule(f"{lists[-1]} fail", action),
-        remedies=(remedy.text,) if remedy.way is not RemedyKind.SAID else (),
-        words=(*names[:_MOST_CALLS], case.first.failure.subject),
+        rule=format_rule(condition, action),
+        # What a message offers is told as that; it is no remedy until a run has shown it.
+        remedies=(remedy.text,) if remedy and not is_said else (),
+        words=(*(names[:_MOST_CALLS] or (purpose,)), failure.subject),
     )
 
 

@@ -43,6 +43,7 @@ from archivist.reflect.miners.material import (
     Material,
     describe_offer,
     describe_remedy,
+    folder_entry,
     lesson_with_advice,
     make_candidate,
 )
@@ -167,9 +168,9 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
     remedies = [(remedy, runs) for remedy, runs in case.remedies if remedy.way is RemedyKind.INSTALL]
     placed: Counter[str] = Counter()
     for remedy, runs in remedies:
-        placed[_folder_entry(remedy.text)] += runs
+        placed[folder_entry(remedy.text)] += runs
     folder = placed.most_common(1)[0][0] if placed else ""
-    remedies = [(remedy, runs) for remedy, runs in remedies if _folder_entry(remedy.text) == folder]
+    remedies = [(remedy, runs) for remedy, runs in remedies if folder_entry(remedy.text) == folder]
     seen = [(install, runs) for remedy, runs in remedies for install in installs(parse(remedy.text))]
     for text in (remedy.text for remedy, _ in remedies):
         # In other words a risky command would pass for a harmless one, or install something else.
@@ -201,12 +202,6 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
     along = [name for name in along if name not in packages]
     packages |= {name: spelling[name] for name in along[: max(0, _MOST_MODULES - len(packages))]}
     return folder + " ".join((manager, *filter(None, packages.values()))), brought
-
-
-def _folder_entry(command: str) -> str:
-    """Return the beginning of a command line that enters a folder, or nothing."""
-    entered = ENTERS.match(command)
-    return entered[0] if entered else ""
 
 
 def _without_arguments(case: Case) -> Remedy | None:

@@ -196,9 +196,10 @@ def mine_unfiltered(material: Material) -> Iterator[Candidate]:
         # Of the ways that ran fewer tests the one that most runs took; of another program only the proven.
         whole = max(row[3] for row in rows if row[0] == form)
         fewer = Counter(
-            row[0] for row in rows if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0]
+            row[0]
+            for row in rows
+            if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0] and _is_same_runner(row[0], form)
         )
-        fewer = Counter({each: runs for each, runs in fewer.items() if _is_same_runner(each, form)})
         fewer.update((proof.text,) if proof else ())
         better = next(iter(fewer.most_common(1)), ("", 0))[0]
         action = f"use {code(better)}" if better else "whatever it is given"

@@ -95,6 +95,8 @@ _SCHEMA_TOKENS = 900
 _UNREAD_DAYS = 7
 _MOST_UNREAD = 20
 _MOST_COUNTED = 500
+_NOT_CONFIGURED = "no model is configured"
+_CONFIGURE = "archivist config set --global model.name openai:NAME"
 _TRIAL = ModelQuestion(
     "trial",
     1,
@@ -185,7 +187,7 @@ class LanguageModel(BankService):
             return ""
         endpoint = configured_endpoint(self._bank.config.model)
         if endpoint is None:
-            return "no model is configured: archivist config set --global model.name openai:NAME"
+            return f"{_NOT_CONFIGURED}: {_CONFIGURE}"
         if not is_installed():
             return "a language model needs the extra llm: pip install 'archivist-memory[llm]'"
         if endpoint.label not in allowed_endpoints():
@@ -212,9 +214,7 @@ class LanguageModel(BankService):
         """Return the configured endpoint, or raise ConfigError."""
         endpoint = configured_endpoint(self._bank.config.model)
         if endpoint is None:
-            raise ConfigError(
-                "no model is configured", hint="archivist config set --global model.name openai:NAME"
-            )
+            raise ConfigError(_NOT_CONFIGURED, hint=_CONFIGURE)
         return endpoint
 
     def _require_person(self, verb: str) -> None:

@@ -358,12 +358,13 @@ def _beside_known(
     older = named if named in same else next(iter(same), None)
     if older is None:
         return candidate
+    beside = replace(candidate, key="", notes={"failure": case.key})
     is_cured = is_remedy and not older.remedies
     if not is_cured and not _has_its_advice(candidate, older):
-        return replace(candidate, key="", notes={"failure": case.key})
+        return beside
     # Which file a remedy that is known helped in is no other case; a warning of one file is.
     if not (older is named and is_remedy) and not _restates(candidate, case, older):
-        return replace(candidate, key="", notes={"failure": case.key})
+        return beside
     # With a remedy where there was none it takes the lesson's place too.
     if older is not named and (older.remedies or not candidate.remedies):
         return candidate
@@ -377,8 +378,7 @@ def _beside_known(
         episodes=tuple(shown), events=tuple(event.id for events in shown.values() for event in events)
     )
     runs = tuple(run for run in older.runs if run in shown)
-    notes = {"failure": case.key}
-    return replace(candidate, key="", notes=notes, earlier_runs=runs, evidence=evidence)
+    return replace(beside, earlier_runs=runs, evidence=evidence)
 
 
 def _split_runs(
@@ -408,8 +408,12 @@ def _has_its_advice(candidate: Candidate, older: Lesson) -> bool:
     """Say whether a candidate advises what a lesson does, if that advises anything."""
     if (older.remedies or older.rule) and not candidate.remedies:
         return False
-    remedies, others = ({_fixed_words(text) for text in each.remedies} for each in (candidate, older))
-    return not others or not remedies.isdisjoint(others)
+    # By the words of a command that are the same in every run.
+    remedies, others = (
+        [{word for word in normal_text(text).split() if not word.startswith("<")} for text in each.remedies]
+        for each in (candidate, older)
+    )
+    return not others or any(words in others for words in remedies)
 
 
 def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
@@ -420,11 +424,6 @@ def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
     # A file that is named, and not as an example, is one case of many.
     names = names_in(_EXAMPLE.sub(" ", f"{candidate.summary} {candidate.rule}"))
     return all(is_shown(name, texts) for name in names if _PATH.search(name))
-
-
-def _fixed_words(command: str) -> frozenset[str]:
-    """Return the words of a command that are the same in every run."""
-    return frozenset(word for word in normal_text(command).split() if not word.startswith("<"))
 
 
 def bounded_importance(wanted: float, case: Case, *, has_remedy: bool) -> float:
