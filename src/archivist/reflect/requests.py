@@ -25,7 +25,7 @@ from archivist.reflect.follow_ups import (
     find_follow_ups,
     without_opening,
 )
-from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
+from archivist.reflect.own_words import own_words, split_sentences
 
 # How a run notes the two, that it was the last thing said, and that it stood in the task.
 _RULE, _REQUEST, _AT_END, _IN_TASK = "rule", "request", "end", "task"
@@ -261,13 +261,11 @@ def _requests_of(message: str, *, is_task: bool) -> Iterator[Request]:
     if len(words) > _LONGEST_TASK:
         return
     is_long = len(words) > _LONGEST_MESSAGE
-    spoken_words = hide_quotations(words)
-    new_style = NEW_STYLE.search(spoken_words)
     # A program's cry, with which a line begins, is no sentence of the user's.
     is_calm = "!" not in message[:-1]
     is_plain = is_calm and "\n" not in message and ":" not in message and len(message) <= _LONGEST_REQUEST
-    for place, (spoken, start) in enumerate(split_sentences(spoken_words)):
-        if new_style and start >= new_style.start():
+    for place, (spoken, _, is_foreign) in enumerate(split_sentences(words)):
+        if is_foreign:
             return
         sentence = _DOCUMENT.sub(r"\1", spoken.replace("\u2019", "'"))
         sentence = _OTHER_DOCUMENT.sub(r"\1 file", sentence)

@@ -26,7 +26,7 @@ from archivist.reflect.miners.wish_frames import (
     LONGEST_WISH,
     languages_of,
 )
-from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
+from archivist.reflect.own_words import own_words, split_sentences
 from archivist.reflect.requests import (
     Request,
     find_repeated,
@@ -227,16 +227,13 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
     if len(words) > _LONGEST_MESSAGE:
         return []
     found: list[tuple[str, bool]] = []
-    # A wish is not searched in what the user quotes, but it may name it.
-    spoken_words = hide_quotations(words)
-    new_style = NEW_STYLE.search(spoken_words)
     is_strict = is_task or len(words) > _LONG_MESSAGE
-    strict_from = 0 if is_strict else new_style.start() if new_style else len(words)
-    for spoken, start in split_sentences(spoken_words):
+    # A wish is not searched in what the user quotes, but it may name it.
+    for spoken, start, is_foreign in split_sentences(words):
         if len(spoken) > LONGEST_WISH or len(spoken.encode()) < _SHORTEST_WISH:
             continue
         sentence = words[start : start + len(spoken)]
-        if start >= strict_from:
+        if is_strict or is_foreign:
             if _is_standing_in_task(spoken) or (not words[:start].strip() and _is_taste(spoken)):
                 found.append((sentence, True))
         elif wish := _find_wish(spoken):

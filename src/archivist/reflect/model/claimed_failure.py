@@ -97,9 +97,7 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
             command = first.act.display_text if first.act.steps else ""
             told = replace(case, met=(*met_there, *others), line=first.failure.line, command=command)
             best = rank, told
-    reported = [reported_case(material, event) for event in cited]
-    reported += [printed_case(material, act) for act in calls]
-    return best[1] if best is not None else next(filter(None, reported), None)
+    return best[1] if best is not None else next(_unmarked_cases(material, cited, calls), None)
 
 
 def _likeness(summary: str, cited: Sequence[ObservedFailure]) -> tuple[int, int]:
@@ -128,44 +126,36 @@ def other_cases(material: Material, act: ToolCall) -> list[Case]:
     return found
 
 
-def reported_case(material: Material, event: Event) -> Case | None:
-    """Return the failure that a user's message reports, by an error that was pasted; None without one."""
-    if event not in material.reading.said:
-        return None
-    failure = detect_failure(_SHELL, "", None, True, event.text)
-    if failure is None or not _PASTED.search(failure.line):
-        return None
-    after = [act.at for act in material.reading.acts if act.event.seq > event.seq]
-    at = (after[0] if after else len(material.reading.acts)) - 1
-    return _single_case(material, ToolCall(event, at, failure=failure), failure)
-
-
-def printed_case(material: Material, act: ToolCall) -> Case | None:
-    """Return a failure that a call only printed and ended well: of a hook, or of a check elsewhere."""
-    is_shown_file = act.is_look and not (act.main and act.main.program == "gh")
-    output = act.event.output
-    if act.has_failed or not act.steps or is_shown_file or not _PRINTED.search(output):
-        return None
-    if _DATA.match(output):
+def _unmarked_cases(material: Material, events: Iterable[Event], calls: Iterable[ToolCall]) -> Iterator[Case]:
+    """Yield errors that the user pasted, and those that a call printed, of a hook or a check elsewhere."""
+    for event in events:
+        if event in material.reading.said:
+            failure = detect_failure(_SHELL, "", None, True, event.text)
+            if failure and _PASTED.search(failure.line):
+                after = [act.at for act in material.reading.acts if act.event.seq > event.seq]
+                at = (after[0] if after else len(material.reading.acts)) - 1
+                yield _single_case(material, ToolCall(event, at, failure=failure), failure)
+    for act in calls:
+        is_shown_file = act.is_look and not (act.main and act.main.program == "gh")
+        output = act.event.output
+        if act.has_failed or not act.steps or is_shown_file or not _PRINTED.search(output):
+            continue
         # What a service returns as data quotes what others wrote.
-        return None
-    failure = detect_failure(_SHELL, act.event.text, None, True, output)
-    return _single_case(material, replace(act, failure=failure), failure) if failure else None
+        failure = None if _DATA.match(output) else detect_failure(_SHELL, act.event.text, None, True, output)
+        if failure:
+            yield _single_case(material, replace(act, failure=failure), failure)
 
 
 def _single_case(material: Material, act: ToolCall, failure: Failure) -> Case:
-    key = f"{material.project}|{failure_key(failure)}"
-    met = ObservedFailure(act, failure, key)
-    return Case(
-        key, (met,), material.reading, material.past, act.display_text if act.steps else "", failure.line
-    )
+    key, command = f"{material.project}|{failure_key(failure)}", act.display_text if act.steps else ""
+    met = (ObservedFailure(act, failure, key),)
+    return Case(key, met, material.reading, material.past, command, failure.line)
 
 
 def all_cases(material: Material) -> list[Case]:
     """Return the failures of a run with those that only the user reported or that were only printed."""
-    reported = [reported_case(material, event) for event in material.reading.said]
-    reported += [printed_case(material, act) for act in material.reading.acts]
-    return [*material.cases, *(case for case in reported if case)]
+    reading = material.reading
+    return [*material.cases, *_unmarked_cases(material, reading.said, reading.acts)]
 
 
 def proven_remedies(case: Case) -> list[Remedy]:

@@ -468,8 +468,7 @@ class LanguageModel(BankService):
         rules = self._bank.config.model
         for run in runs:
             seen = load_context(self._bank, run)
-            reading = read_context(seen)
-            material = gather_material(reading, history_of(seen))
+            material = gather_material(read_context(seen), history_of(seen))
             total = NOTHING_SPENT
             for question in self._open_questions(seen, material):
                 is_wish = question is wishes.QUESTION
