@@ -78,6 +78,7 @@ _STARTS = lazy_pattern(r"\b(?:up|start|serve|run|launch|enable|init|create|insta
 class Case:
     """One failure that the run met: every time in this run, and what earlier runs of the project know.
 
+    `reading` is this run, `past` holds the runs before it.
     `runs` includes this run, `tasks` counts the different tasks of those runs, `subjects` the runs for each
     subject, `untouched` the runs that met it before they changed the project, `fleeting` those in which the
     very same call succeeded with nothing done in between. `remedies` are what helped and in how many runs,
@@ -236,24 +237,24 @@ def gather_material(reading: RunReading, history: RunHistory) -> Material:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
-    runs = Material(reading, history)
-    overcome = _overcome_since(runs, by_key)
+    material = Material(reading, history)
+    overcome = _overcome_since(material, by_key)
     by_key |= overcome
     noted = {key: digest_failure(those) for key, those in by_key.items()}
-    cases = tuple(_make_case(runs, key, those, noted) for key, those in by_key.items())
-    return replace(runs, cases=cases, overcome=frozenset(overcome))
+    cases = tuple(_make_case(material, key, those, noted) for key, those in by_key.items())
+    return replace(material, cases=cases, overcome=frozenset(overcome))
 
 
-def _overcome_since(runs: Material, met: Collection[str]) -> dict[str, list[ObservedFailure]]:
+def _overcome_since(material: Material, met: Collection[str]) -> dict[str, list[ObservedFailure]]:
     """Return failures of earlier runs that nothing helped against, where this run shows a launcher that does.
 
     Whoever knows the launcher never meets the failure again, so that no later run would tell of it.
     """
     found: dict[str, list[ObservedFailure]] = {}
-    acts = runs.reading.acts
+    acts = material.reading.acts
     behind = {word.value for act in acts for step in act.steps for word in step.words[1:]}
     open_since: dict[str, Mapping[str, Any]] = {}
-    for run in runs.past.runs_of(runs.project) if behind else ():
+    for run in material.past.runs_of(material.project) if behind else ():
         for key, entry in run.digest_part("failures").items():
             open_since[key] = {} if entry.get("remedies") or open_since.get(key) == {} else entry
     for key, entry in open_since.items():
@@ -265,7 +266,7 @@ def _overcome_since(runs: Material, met: Collection[str]) -> dict[str, list[Obse
         cure = cure_by_launcher(failed, failed.main, acts)
         # Where the plain call works, too, what was in its way is gone.
         is_gone = any(act.display_text == entry["command"] and not act.has_failed for act in acts)
-        if cure and not is_gone and key == f"{runs.project}|{failed.key}":
+        if cure and not is_gone and key == f"{material.project}|{failed.key}":
             # The evidence is the call that got past it.
             failed = replay_failure(cure.acts[0], entry["command"], entry["line"])
             failure = failed.failure
@@ -273,7 +274,7 @@ def _overcome_since(runs: Material, met: Collection[str]) -> dict[str, list[Obse
     return found
 
 
-def _launched_in_other_runs(runs: Material, entries: Sequence[Mapping[str, Any]]) -> list[Remedy]:
+def _launched_in_other_runs(material: Material, entries: Sequence[Mapping[str, Any]]) -> list[Remedy]:
     """Return the launcher behind which other runs ran what failed, once for each run in which it passed."""
     entry, found = entries[-1], list[Remedy]()
     is_open = is_of_start(entry["kind"], entry["line"]) and not any(each.get("remedies") for each in entries)
@@ -282,7 +283,7 @@ def _launched_in_other_runs(runs: Material, entries: Sequence[Mapping[str, Any]]
     if (wrong := main_step(parse(entry["command"]))) is None:
         return []
     is_any = is_of_runtime(entry["line"])
-    for digest in runs.digests:
+    for digest in material.digests:
         commands = (command for command in _passed_commands(digest) if wrong.program in command)
         steps = (step for command in commands for step in parse(command))
         texts = (launched_call(step, wrong, is_any_target=is_any) for step in steps)
