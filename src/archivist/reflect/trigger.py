@@ -39,20 +39,12 @@ class ReflectionOutcome:
     run: str
     scenario: Scenario
     status: str
+    created: int = 0
+    updated: int = 0
     summary: str = ""
     error: str = ""
     created_lessons: tuple[Lesson, ...] = ()
     updated_lessons: tuple[Lesson, ...] = ()
-
-    @property
-    def created(self) -> int:
-        """Return how many lessons are new."""
-        return len(self.created_lessons)
-
-    @property
-    def updated(self) -> int:
-        """Return how many known lessons changed."""
-        return len(self.updated_lessons)
 
 
 def scenario_of(episode: Episode) -> Scenario:
