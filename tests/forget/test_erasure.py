@@ -339,7 +339,7 @@ def test_a_file_that_somebody_changed_is_left_alone_and_named(bank: Bank, tmp_pa
 
 
 def test_the_section_of_a_progress_file_is_written_anew(bank: Bank) -> None:
-    from archivist.reflect.summary import append_lessons
+    from archivist.reflect.progress import append_lessons
 
     told = [bank.lessons.add(f"About {SECRET}"), bank.lessons.add("Another")]
     path = bank.path.parent.parent / "progress.md"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from archivist.config import ReflectRules
 from archivist.records import Episode, EpisodeKind, EpisodeStatus
-from archivist.reflect.summary import HEADING, append_lessons, read_progress
+from archivist.reflect.progress import HEADING, append_lessons, read_progress
 from archivist.reflect.trigger import Scenario, is_reflection_enabled, scenario_of
 from tests.samples import lesson
 

@@ -15,7 +15,7 @@ from archivist.files.write import remove_stale_temporaries, replace_file, replac
 from archivist.forget.receipt import ErasureLocation, remaining_tags
 from archivist.paths import FOLDER, as_text, home_folder, state_folder
 from archivist.records import Lesson
-from archivist.reflect.summary import progress_line, read_progress, render_progress
+from archivist.reflect.progress import progress_line, read_progress, render_progress
 from archivist.store.erasure import ErasureQuery, count_occurrences, redact_json
 from archivist.store.filters import one_of
 

@@ -169,19 +169,28 @@ def find_follow_ups(said: str) -> tuple[FollowUp, ...]:
     return tuple(found.values())
 
 
+def without_opening(said: str) -> str:
+    """Return a sentence without the polite or leading words that it begins with."""
+    opening = OPENING.match(said)
+    return said[opening.end() if opening else 0 :]
+
+
+def _clauses(said: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the words of each clause, the same in lower case, and where behind a question they begin."""
+    for clause in _CLAUSE_MARK.split(said):
+        words = without_opening(clause).strip(" .!?-*\t")
+        lead = _ASKED.match(lowered := words.lower())
+        yield words, lowered, lead.end() if lead else 0
+
+
 def _read_clauses(said: str) -> Iterator[FollowUp]:
     verb, last = "", None
-    for clause in _CLAUSE_MARK.split(said):
-        opening = OPENING.match(clause)
-        words = clause[opening.end() if opening else 0 :].strip(" .!?-*\t")
-        lowered = words.lower()
+    for words, lowered, start in _clauses(said):
         if state := _STATE.match(lowered):
             thing = state["current"] or state["about"] or state["missed"]
             is_test = "test" in thing or thing == "coverage"
             yield FollowUp("add tests", "add tests") if is_test else FollowUp(DOCS, f"update the {thing}")
             continue
-        lead = _ASKED.match(lowered)
-        start = lead.end() if lead else 0
         if kind := _kind_of(lowered[start:]):
             if last:
                 yield last
@@ -212,12 +221,7 @@ def find_beside_task(said: str) -> tuple[FollowUp, ...]:
 
 
 def _read_manners(said: str) -> Iterator[FollowUp]:
-    for clause in _CLAUSE_MARK.split(said):
-        opening = OPENING.match(clause)
-        words = clause[opening.end() if opening else 0 :].strip(" .!?-*\t")
-        lowered = words.lower()
-        lead = _ASKED.match(lowered)
-        start = lead.end() if lead else 0
+    for words, lowered, start in _clauses(said):
         if _STATEMENT.match(lowered, start):
             continue
         for kind, pattern in MANNERS.items():

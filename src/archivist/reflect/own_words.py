@@ -110,7 +110,7 @@ _SENTENCE_BREAK = lazy_pattern(
 )
 _BULLET = lazy_pattern(r"[ \t\-*\u2022]*+(?:\d{1,2}[.)][ \t]++)?")
 # A line without an end, then one with a capital: the second may begin a text that the first names.
-NEW_STYLE = lazy_pattern(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
+_NEW_STYLE = lazy_pattern(r"[^.!?,;:\n]\n[ \t\-*\u2022\d.)]*+[A-Z]")
 
 
 def own_words(message: str) -> str:
@@ -122,7 +122,7 @@ def own_words(message: str) -> str:
     if _CLIENT_COMMAND.match(message):
         return ""
     lines = _typed_lines(_without_blocks(message))
-    spoken = hide_quotations("\n".join(lines)).split("\n")
+    spoken = _hide_quotations("\n".join(lines)).split("\n")
     kept: list[str] = []
     for place, line in enumerate(lines):
         if line == _BLOCK:
@@ -136,19 +136,24 @@ def own_words(message: str) -> str:
     return "\n".join(kept).strip()
 
 
-def hide_quotations(text: str) -> str:
+def _hide_quotations(text: str) -> str:
     """Return a text of the same length in which quotations and inline code cannot be read."""
     return _QUOTATION.sub(lambda quoted: re.sub(r"[^\n]", "\u2022", quoted.group()), text)
 
 
-def split_sentences(text: str) -> Iterator[tuple[str, int]]:
-    """Yield each sentence without its bullet, and where it begins."""
-    start = 0
+def split_sentences(text: str) -> Iterator[tuple[str, int, bool]]:
+    """Yield each sentence without bullet and quotations, where it begins, and whether it may be foreign.
+
+    A line without an end may name a text that begins in the next one.
+    """
+    text, start = _hide_quotations(text), 0
+    new_style = _NEW_STYLE.search(text)
+    foreign_from = new_style.start() if new_style else len(text) + 1
     for end in [*_SENTENCE_BREAK.finditer(text), None]:
         part = text[start : end.start() if end else len(text)]
         bullet = _BULLET.match(part)
         begin = bullet.end() if bullet else 0
-        yield part[begin:].rstrip(" -*\t"), start + begin
+        yield part[begin:].rstrip(" -*\t"), start + begin, start + begin >= foreign_from
         start = end.end() if end else start
 
 

@@ -20,15 +20,15 @@ from archivist.reflect.follow_ups import (
     DOCS,
     MANNERS,
     NEGATED,
-    OPENING,
     find_beside_task,
     find_documents,
     find_follow_ups,
+    without_opening,
 )
-from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
+from archivist.reflect.own_words import own_words, split_sentences
 
 # How a run notes the two, that it was the last thing said, and that it stood in the task.
-RULE, REQUEST, AT_END, IN_TASK = "rule", "request", "end", "task"
+_RULE, _REQUEST, _AT_END, _IN_TASK = "rule", "request", "end", "task"
 _LONGEST_MESSAGE = 1500
 # In a longer message only how it is to be done is read: what is to be done is the task.
 _LONGEST_TASK = 4000
@@ -234,6 +234,17 @@ class Request(NamedTuple):
     is_last: bool = False
     is_in_task: bool = False
 
+    @classmethod
+    def from_row(cls, row: Sequence[str]) -> Request:
+        """Read what `as_row` wrote."""
+        kind, words, *rest = row
+        return cls(str(words), kind == _RULE, _AT_END in rest, _IN_TASK in rest)
+
+    def as_row(self) -> list[str]:
+        """Return it as a run notes it."""
+        marks = [*[_AT_END] * self.is_last, *[_IN_TASK] * self.is_in_task]
+        return [_RULE if self.is_rule else _REQUEST, self.words, *marks]
+
 
 def find_requests(messages: Iterable[str], *, is_task: bool = False) -> list[Request]:
     """Return what the user asks for in typed messages, each once; of a task what stands beside it."""
@@ -250,18 +261,15 @@ def _requests_of(message: str, *, is_task: bool) -> Iterator[Request]:
     if len(words) > _LONGEST_TASK:
         return
     is_long = len(words) > _LONGEST_MESSAGE
-    spoken_words = hide_quotations(words)
-    new_style = NEW_STYLE.search(spoken_words)
     # A program's cry, with which a line begins, is no sentence of the user's.
     is_calm = "!" not in message[:-1]
     is_plain = is_calm and "\n" not in message and ":" not in message and len(message) <= _LONGEST_REQUEST
-    for place, (spoken, start) in enumerate(split_sentences(spoken_words)):
-        if new_style and start >= new_style.start():
+    for place, (spoken, _, is_foreign) in enumerate(split_sentences(words)):
+        if is_foreign:
             return
         sentence = _DOCUMENT.sub(r"\1", spoken.replace("\u2019", "'"))
         sentence = _OTHER_DOCUMENT.sub(r"\1 file", sentence)
-        opening = OPENING.match(sentence)
-        said = sentence[opening.end() if opening else 0 :].rstrip(" .!\u3002\uff01")
+        said = without_opening(sentence).rstrip(" .!\u3002\uff01")
         if is_long:
             yield from (Request(each.words) for each in find_follow_ups(sentence) if each.kind in MANNERS)
             continue
@@ -285,8 +293,7 @@ def _requests_of(message: str, *, is_task: bool) -> Iterator[Request]:
 def _after_lead(said: str) -> str:
     """Return the firm order behind the task itself, or behind a remark, where it says all alone."""
     for end in _CLAUSE_END.finditer(said) if not _OCCASION.match(said) else ():
-        opening = OPENING.match(said, end.end())
-        rest = said[opening.end() if opening else end.end() :].strip()
+        rest = without_opening(said[end.end() :]).strip()
         if _FIRM.match(rest) and _is_firm(rest) and not _POINTS_BACK.search(rest):
             return rest
     return said
@@ -320,9 +327,7 @@ def _plain_requests(said: str) -> Iterator[Request]:
     """Yield a short sentence as a whole, so that it keeps how it is to be done; of a long one the clauses."""
     is_short = len(_WORD.findall(said)) <= _MOST_WORDS and not _PARTICULAR.search(said)
     for clause in [said] if is_short else _CLAUSE_END.split(said):
-        bare = clause.strip(" -*\t")
-        opening = OPENING.match(bare)
-        words = bare[opening.end() if opening else 0 :]
+        words = without_opening(clause.strip(" -*\t"))
         spoken = _WORD.findall(words.lower())
         most = _MOST_WORDS if is_short else _MOST_CLAUSE_WORDS
         is_request = 1 < len(spoken) <= most and spoken[0] not in _NO_REQUEST and has_object(words)
@@ -353,13 +358,12 @@ def are_alike(first: str, second: str) -> bool:
     if shared < 2 or shared < _SHARED_OF_SHORTER * min(len(ours), len(theirs)):
         return False
     is_near = shared >= _SHARED_OF_LONGER * max(len(ours), len(theirs))
+    return is_near and _agree_in_negation(first, second)
+
+
+def _agree_in_negation(first: str, second: str) -> bool:
     denied = [bool(NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
-    return is_near and denied[0] == denied[1]
-
-
-def _is_said_by(told: str, words: str) -> bool:
-    """Say whether what is told already asks for the same: "commit" and "commit this" are one."""
-    return _stems(told) == _stems(words) or are_alike(told, words)
+    return denied[0] == denied[1]
 
 
 def usual_words(requests: Sequence[Request], least_common: float = 1) -> list[str]:
@@ -423,8 +427,7 @@ def _are_one_wish(first: str, second: str) -> bool:
     is_shared = is_shared or ours == theirs
     # Words of any sentence are no subject in common.
     is_about_same = not shared.isdisjoint(_SUBJECTS)
-    denied = [bool(NEGATED.search(_CONTRAST.sub("", words))) for words in (first, second)]
-    return is_shared and is_about_same and denied[0] == denied[1]
+    return is_shared and is_about_same and _agree_in_negation(first, second)
 
 
 def find_repeated(
@@ -488,13 +491,24 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
     alike: dict[str, dict[str, Request]] = {}
     for run, request in asked:
         if not request.is_rule and not find_follow_ups(request.words):
-            firsts = [first for first in alike if _ask_alike(first, request.words)]
+            is_firm = bool(_FIRM.search(request.words))
+            firsts = [
+                first
+                for first in alike
+                if are_alike(first, request.words)
+                or (is_firm and _FIRM.search(first) and _are_one_wish(first, request.words))
+            ]
             for first in firsts or [request.words]:
                 alike.setdefault(first, {}).setdefault(run, request)
     for those in sorted(alike.values(), key=len, reverse=True):
-        # Of words that overlap with what is told already, others are looked for.
+        # Of words that overlap with what is told already, others are looked for: "commit" says "commit this".
         usual = usual_words(list(those.values()))
-        words = next((words for words in usual if not any(_is_said_by(told, words) for told in chosen)), "")
+        new = (
+            words
+            for words in usual
+            if not any(_stems(told) == _stems(words) or are_alike(told, words) for told in chosen)
+        )
+        words = next(new, "")
         those_asking = {run for run, request in asked if words and _asks_for(request.words, words)}
         those_asking |= set(those) if _FIRM.search(words) else set()
         if _is_asked_again(words, those_asking, runs):
@@ -505,11 +519,6 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
         if not any(contradicts(words, later) for later in holding):
             holding[words] = asking
     return sorted(holding.items(), key=lambda item: -len(item[1]))[:_MOST_TOLD]
-
-
-def _ask_alike(first: str, second: str) -> bool:
-    is_firm = _FIRM.search(first) and _FIRM.search(second)
-    return are_alike(first, second) or (is_firm is not None and _are_one_wish(first, second))
 
 
 def _is_asked_again(words: str, asking: Collection[str], runs: Sequence[str]) -> bool:

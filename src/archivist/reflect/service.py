@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ from archivist.clock import to_text
 from archivist.config import Config, LessonRules
 from archivist.errors import ArchivistError, BankError
 from archivist.files.processes import is_process_gone, name_process
-from archivist.lessons.candidate import Candidate, LessonChange, Sighting
+from archivist.lessons.candidate import Candidate, KeptLesson, LessonChange, Sighting
 from archivist.recall.keywords import says_nothing
 from archivist.records import (
     ARCHIVIST,
@@ -216,7 +216,7 @@ def reflect(
     session = seen.episode.session
     bank.announce(messages.REFLECTION_START, run=run, session=session, scenario=why.value)
     reading = read_context(seen)
-    digest = {**reading.digest, **_note_wishes(reading)}
+    digest = _digest_of(reading)
     candidates = gate.admit_candidates(
         mine_candidates(reading, history_of(seen)),
         {event.id for event in seen.events},
@@ -231,18 +231,17 @@ def reflect(
             _age(bank, run)
     if memo is not None:
         memo[run] = bank.runs.episode(run)
-    met = len(reading.met)
-    result = Reflection(run, why, story, met, (*found.created, *created), (*found.updated, *updated))
+    learnt = (*found.created, *created), (*found.updated, *updated)
+    result = Reflection(run, why, story, len(reading.met), *learnt)
     _announce_result(bank, result, seen.episode)
     return result
 
 
 def tell_run(seen: ReflectionContext, reading: RunReading) -> RunSummary:
     """Return the account of a run, with what is known of its project besides."""
-    from archivist.lessons.risky_text import suspicion
     from archivist.reflect.summary import Background, summarise_run
 
-    background = Background(seen.lessons, seen.progress, seen.usage, seen.usual_tokens, suspicion)
+    background = Background(seen.lessons, seen.progress, seen.usual_tokens)
     return summarise_run(seen.episode, seen.events, reading, background)
 
 
@@ -329,7 +328,7 @@ def _decide_scenario(bank: Bank, run: str, scenario: Scenario | None) -> tuple[S
     # The failures are stored all the same, so that later runs can see a pattern.
     seen = load_context(bank, run)
     reading = read_context(seen)
-    digest = to_plain({**reading.digest, **_note_wishes(reading)})
+    digest = to_plain(_digest_of(reading))
     with bank.acting_as(ARCHIVIST).transaction() as writer:
         current = find_run(writer, run)
         if not writer.is_own_run(run):
@@ -363,7 +362,7 @@ def _persist(
     digest: dict[str, Any],
     reading: RunReading,
     looked: datetime,
-) -> tuple[list[Lesson], list[Lesson]]:
+) -> tuple[tuple[Lesson, ...], tuple[Lesson, ...]]:
     """Write the run's account and what it teaches, as one change in the archivist's name."""
     from archivist.reading.run import run_tags
     from archivist.reflect.summary import settle_status
@@ -377,9 +376,7 @@ def _persist(
         made = equals("origin_run", episode.id), equals("provenance", Provenance.MINED)
         room = max(0, bank.config.reflect.max_memories_per_run - writer.count(Lesson, *made))
         kept = archivist.lessons.keep_many(dated, sighting, max_created=room)
-        created = [each.lesson for each in kept if each.is_new]
-        changed = (LessonChange.MET, LessonChange.REFINED)
-        updated = [each.lesson for each in kept if each.change in changed]
+        created, updated = split_kept(kept)
         # What a model told of the same events stays; it is not asked again.
         by_model = notes_of(find_run(writer, episode.id)).get(BY_MODEL) or {}
         account = by_model.get("account") if by_model.get("events") == len(seen.events) else {}
@@ -395,8 +392,7 @@ def _persist(
         is_settled = LEFT_FAILING in noted or LEFT_FAILING in notes_of(current)
         status = settled if is_settled else current.status
         # What an earlier look wrote is told anew by a later one; what others wrote stays.
-        is_ours = current.summary in ("", notes_of(current).get("outcome"))
-        summary = noted["outcome"] if is_ours else current.summary
+        summary = noted["outcome"] if has_our_summary(current) else current.summary
         tags = tuple(dict.fromkeys((*current.tags, *run_tags(reading))))
         usage = current.usage
         if calls := len(reading.acts):
@@ -409,6 +405,21 @@ def _persist(
         )  # fmt: skip
         writer.put(noted_run, "reflect")
     return created, updated
+
+
+def split_kept(kept: Iterable[KeptLesson]) -> tuple[tuple[Lesson, ...], tuple[Lesson, ...]]:
+    """Return the lessons that are new, and those that were met again or refined."""
+    kept = list(kept)
+    changed = (LessonChange.MET, LessonChange.REFINED)
+    return (
+        tuple(each.lesson for each in kept if each.is_new),
+        tuple(each.lesson for each in kept if each.change in changed),
+    )
+
+
+def has_our_summary(episode: Episode) -> bool:
+    """Say whether reflection wrote a run's summary, or nobody did yet."""
+    return episode.summary in ("", notes_of(episode).get("outcome"))
 
 
 def _cite_earlier(
@@ -440,28 +451,17 @@ def notes_of(episode: Episode) -> dict[str, Any]:
     return notes if isinstance(notes, dict) else {}
 
 
-def _note_wishes(reading: RunReading) -> dict[str, Any]:
-    """Return what the user asked for.
+def _digest_of(reading: RunReading) -> dict[str, Any]:
+    """Return what is noted of a run, with what its user asked for.
 
     A later run that hears a request again tells it, so nothing suspicious.
     """
     from archivist.lessons.risky_text import suspicion
-    from archivist.reflect.miners.wishes import find_typed_requests, last_typed
-    from archivist.reflect.requests import AT_END, IN_TASK, REQUEST, RULE
+    from archivist.reflect.miners.wishes import find_typed_requests
 
-    last = last_typed(reading)
-    asked = [
-        [
-            RULE if request.is_rule else REQUEST,
-            request.words,
-            *([AT_END] if event.seq == last else []),
-            *([IN_TASK] if request.is_in_task else []),
-        ]
-        for event, asked in find_typed_requests(reading)
-        for request in asked
-        if not suspicion(request.words, "")
-    ]
-    return {"asked": asked}
+    requests = (request for _, made in find_typed_requests(reading) for request in made)
+    asked = [request.as_row() for request in requests if not suspicion(request.words, "")]
+    return {**reading.digest, "asked": asked}
 
 
 def _failures(digest: dict[str, Any]) -> dict[str, Any]:
@@ -497,7 +497,7 @@ def _announce_result(bank: Bank, done: Reflection, episode: Episode) -> None:
     )
     if bank.config.reflect.write_progress:
         from archivist.files.write import replace_file
-        from archivist.reflect.summary import append_lessons
+        from archivist.reflect.progress import append_lessons
 
         path = _progress_file(bank)
         before = _read_progress(path)
@@ -514,7 +514,7 @@ def _progress_file(bank: Bank) -> Path:
 
 def _progress_of(bank: Bank, episode: Episode) -> str:
     """Return the progress file without our own section, if it was written while the run lasted."""
-    from archivist.reflect.summary import read_progress
+    from archivist.reflect.progress import read_progress
 
     path = _progress_file(bank)
     if episode.started is None or not path.is_file():

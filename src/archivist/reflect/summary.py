@@ -1,13 +1,13 @@
-"""Write the account of a run as a colleague would, and keep the section of lessons in a progress file."""
+"""Write the account of a run as a colleague would."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from archivist.capture.recorder import task_of
 from archivist.cold_start import lazy_pattern
@@ -44,17 +44,12 @@ from archivist.reading.wording import (
     relative_path,
 )
 from archivist.reading.works import TASK_RUNNERS, command_purpose, task_name
-from archivist.records import Episode, EpisodeStatus, Event, EventKind, Lesson, Usage
+from archivist.records import Episode, EpisodeStatus, Event, EventKind, Finding, Lesson
 from archivist.records.run_words import DECIDED, OUTCOMES, TITLE, UNREAD
-from archivist.text import split_around
+from archivist.reflect.progress import open_items
 
-HEADING = "## Lessons learned"
 # How a summary ends whose run left a check failing.
 STILL_FAILED = "still failed"
-# Older sessions leave progress.md, which agents read; their lessons stay in the bank.
-_MOST_SESSIONS = 20
-_START = "<!-- archivist:lessons -->"
-_END = "<!-- /archivist:lessons -->"
 _SHOWN = 5
 _SHORT_QUOTE = 80
 _COSTLY_TIMES = 3
@@ -75,10 +70,6 @@ _PULL_REQUEST = lazy_pattern(r"/(?:pull|merge_requests)/(\d{1,9})\b")
 _ANSWERED = lazy_pattern(r"\"(?P<question>[^\"\n]{3,400})\"=\"(?P<answer>[^\"\n]{1,400})\"")
 _TASK_NUMBER = lazy_pattern(r"Task #(\w{1,20}) created")
 _PLAN_TITLE = lazy_pattern(r"#+ *(?:(?:implementation )?plan[:\u2014-] *)?([^\n\\]+)", re.IGNORECASE)
-# Sections of a progress file that say what is still to be done.
-_OPEN_SECTION = lazy_pattern(
-    r"#{1,6}.*\b(?:next|todo|to do|remaining|blockers?|blocked|open|left)\b", re.IGNORECASE
-)
 _TAG = lazy_pattern(r"</?\w{1,20}[^<>]{0,80}>")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+")
 # A sentence of more words than these that a program printed is its own; "12 passed in 3 s" is anybody's.
@@ -89,8 +80,6 @@ _PUNCTUATION = dict.fromkeys(
 _INNER_END = lazy_pattern(r"(?<![.!?])[.!?]++\s++(?=[A-Z`\"“'(\[\d])")
 # The check did not run: what it would have found is not known.
 _NOT_RUN = (FailureKind.USAGE, FailureKind.MISSING_COMMAND)
-_OPEN_ITEM = lazy_pattern(r"\s*[-*] \[ \]\s*(.+)")
-_ITEM = lazy_pattern(r"\s*(?:[-*]|\d{1,2}[.)])\s+(?!\[[xX]\])(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +95,11 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What is known besides the run: the project's lessons, the progress file that the run wrote, its cost.
+    """What is known besides the run: the project's lessons, its usual cost, the progress file of the run."""
 
-    Lines that `suspicion` has a reason against are left out of an account, which later runs may be shown.
-    """
-
-    lessons: Sequence[Lesson] = ()
-    progress: str = ""
-    usage: Usage | None = None
-    usual_tokens: float = 0
-    suspicion: Callable[[str, str], str] | None = None
-
-
-NOTHING_KNOWN = Background()
+    lessons: Sequence[Lesson]
+    progress: str
+    usual_tokens: float
 
 
 @dataclass(slots=True)
@@ -153,60 +134,59 @@ class _Check:
 
 
 def summarise_run(
-    episode: Episode,
-    events: Sequence[Event],
-    reading: RunReading,
-    background: Background = NOTHING_KNOWN,
+    episode: Episode, events: Sequence[Event], reading: RunReading, background: Background
 ) -> RunSummary:
     """Write what was attempted, what came of it, what turned it, what was decided and what was left open.
 
     The words are those of the request, of the agent's own reports and of the run's calls.
     """
-    suspicion = background.suspicion
     turns = list(_turns(events))
     checks = _read_checks(reading.acts)
     has_exit = any(event.kind is EventKind.FINISH and event.text for event in events)
     is_ended = has_exit or (bool(turns) and turns[-1].is_answered)
     handed_in = list(list_deliveries(reading.acts))
-    reviews = list(_review_outcome(events))
+    fixed = [finding for event in events if event.kind is EventKind.FIX for finding in event.findings]
     turned = list(_turning_points(reading, checks))
-    unsolved = [*_unsolved_failures(reading, checks), *_passing_failures(reading)]
+    unsolved = list(_unsolved_failures(reading, checks))
     # A run that succeeded is told by what overcame its failures, one that failed by what nothing overcame.
     stated, episode = episode.status, settle_status(episode, events, reading)
-    is_good, has_failed = (episode.status is word for word in (EpisodeStatus.SUCCESS, EpisodeStatus.FAILED))
-    causes = [] if has_failed else turned[:1]
-    causes += [] if is_good else [*_stated_reasons(events), *unsolved]
-    came_of_it = reviews or [_result(episode, turns, reading, handed_in, causes), describe_end(reading.acts)]
-    outcome = [_opening(episode, turns), *came_of_it]
-    worked = [*_fixes(events), *turned, *handed_in, *_earlier_reports(turns)]
-    if not worked and not any(turn.report for turn in turns):
-        worked = _changed_files(reading.acts)
-    failed = [
-        *_review_findings(events),
-        *_refusals(events),
-        *_undone_lines(reading.acts),
-        *_repeated_failures(reading, background.lessons),
-        *unsolved,
-        *_cost_lines(background),
+    causes = [] if episode.status is EpisodeStatus.FAILED else turned[:1]
+    if episode.status is not EpisodeStatus.SUCCESS:
+        ends = [event for event in reversed(events) if event.kind is EventKind.FINISH and event.text]
+        # Why the harness says that the run failed; other last words are the agent's.
+        causes += [headline(event.text) for event in ends if event.name == EpisodeStatus.FAILED]
+        causes += unsolved
+    came_of_it = list(_review_outcome(events, fixed))
+    came_of_it = came_of_it or [
+        _result(episode, turns, reading, handed_in, causes),
+        describe_end(reading.acts),
     ]
-    said = [event.text for turn in reversed(turns) for event in reversed(turn.said)]
-    decisions = [*_answers(events), *_directions(turns), *(line for text in said for line in choices(text))]
-    still_open = [
-        *_open_steps(events, turns, is_ended=is_ended),
-        *_open_request(turns, stated, is_ended=is_ended or UNREAD in episode.extra),
-    ]
+    worked = [f"fixed: {headline(finding.description)}" for finding in fixed]
+    worked += [*turned, *handed_in, *_earlier_reports(turns)]
+    if not worked and not any(turn.report for turn in turns) and (files := _edited_files(reading.acts)):
+        worked = [f"changed {_name_files(files, _SHOWN)}"]
+    failed = [*_failure_lines(reading, events, fixed, background.lessons), *unsolved]
+    usage, usual = episode.usage, background.usual_tokens
+    tokens = usage.input_tokens + usage.output_tokens if usage else 0
+    if usual and tokens >= _COSTLY_TIMES * usual:
+        times = f"{tokens / usual:.0f} times the usual of this project"
+        failed.append(f"it took {tokens / 1e6:.1f} million tokens, {times}")
+    still_open = [*_open_steps(events, turns, is_ended=is_ended)]
+    if turns and not is_ended and UNREAD not in episode.extra:
+        still_open += _open_request(turns[-1], stated)
     last = [turn for turn in turns if turn.report and not is_errand(turn.request)][-1:] + turns[-1:]
     still_open += [line for turn in last if is_ended for line in left_open(turn.report)]
-    still_open += [*_files_without_check(reading.acts, checks), *_open_in_progress(background.progress)]
+    still_open += _files_without_check(reading.acts, checks)
+    still_open += [f"progress.md: {item}" for item in open_items(background.progress)]
 
     def pick(lines: Iterable[str], most: int = _SHOWN) -> tuple[str, ...]:
+        # Later runs may be shown the account.
         told = dict.fromkeys(clip_words(line, _LONGEST_LINE) for line in lines if line)
-        return tuple(line for line in told if suspicion is None or not suspicion(line, ""))[:most]
+        return tuple(line for line in told if not suspicion(line, ""))[:most]
 
-    first, *others = pick(outcome, 3) or (f"{OUTCOMES[episode.status]}.",)
-    return RunSummary(
-        " ".join((first, *others)), pick(worked), pick(failed), pick(decisions), pick(still_open)
-    )
+    outcome = pick([_opening(episode, turns), *came_of_it], 3) or (f"{OUTCOMES[episode.status]}.",)
+    decisions = pick(_decisions(events, turns))
+    return RunSummary(" ".join(outcome), pick(worked), pick(failed), decisions, pick(still_open))
 
 
 def settle_status(episode: Episode, events: Sequence[Event], reading: RunReading) -> Episode:
@@ -309,45 +289,35 @@ def _result(
     return f"It made {calls} call{'s' if calls > 1 else ''} and changed nothing." if calls else ""
 
 
-def _stated_reasons(events: Sequence[Event]) -> Iterator[str]:
-    """Yield why the harness says that the run failed; other last words are the agent's."""
-    for event in reversed(events):
-        if event.kind is EventKind.FINISH and event.name == EpisodeStatus.FAILED and event.text:
-            yield headline(event.text)
-
-
 def _sentence(line: str) -> str:
     """Return a line of a list as one sentence."""
     text = _INNER_END.sub("; ", line).rstrip(".")
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _review_outcome(events: Sequence[Event]) -> Iterator[str]:
-    """Say what reviewers found, the worst first, and how much of it was fixed; nothing without a review."""
-    verdicts = [event for event in events if event.kind is EventKind.VERDICT]
-    if not verdicts:
-        return
+def _review_findings(events: Sequence[Event]) -> list[tuple[Finding, str]]:
+    """Return what reviewers found and who did, the worst first."""
     found = [
         (finding, finding.found_by or event.role or "a reviewer")
-        for event in verdicts
+        for event in events
+        if event.kind is EventKind.VERDICT
         for finding in event.findings
     ]
-    if not found:
-        yield "The reviewers found nothing."
+    return sorted(found, key=lambda each: -each[0].severity.rank)
+
+
+def _review_outcome(events: Sequence[Event], fixed: Sequence[Finding]) -> Iterator[str]:
+    """Say what reviewers found, the worst first, and how much of it was fixed; nothing without a review."""
+    if not (found := _review_findings(events)):
+        if any(event.kind is EventKind.VERDICT for event in events):
+            yield "The reviewers found nothing."
         return
-    worst, who = max(found, key=lambda each: each[0].severity.rank)
+    worst, who = found[0]
     many = "1 issue" if len(found) == 1 else f"{len(found)} issues, the worst by {who}"
     yield _sentence(f"the review found {many}: {headline(worst.description)}")
-    if fixed := [*_fixes(events)]:
-        first = fixed[0].removeprefix("fixed: ")
+    if fixed:
+        first = headline(fixed[0].description)
         yield _sentence(f"{len(fixed)} {'was' if len(fixed) == 1 else 'were'} fixed, such as: {first}")
-
-
-def _fixes(events: Sequence[Event]) -> Iterator[str]:
-    """Yield the findings that were fixed."""
-    for event in events:
-        if event.kind is EventKind.FIX:
-            yield from (f"fixed: {headline(finding.description)}" for finding in event.findings)
 
 
 def _earlier_reports(turns: Sequence[_Turn]) -> Iterator[str]:
@@ -489,11 +459,6 @@ def _name_files(files: Sequence[str], most: int) -> str:
     return format_list([code(file) for file in files], most=most)
 
 
-def _changed_files(calls: Sequence[ToolCall]) -> list[str]:
-    files = _edited_files(calls)
-    return [f"changed {_name_files(files, _SHOWN)}"] if files else []
-
-
 def list_deliveries(calls: Sequence[ToolCall]) -> Iterator[str]:
     """Yield the pull requests and commits that a run made, as lines of its account."""
     subjects: list[str] = []
@@ -518,42 +483,23 @@ def list_deliveries(calls: Sequence[ToolCall]) -> Iterator[str]:
         yield f"committed {format_list([f'“{subject}”' for subject in named[:2]])}{more}"
 
 
-def _review_findings(events: Sequence[Event]) -> Iterator[str]:
-    """Yield what reviewers found and nobody fixed in the run, the worst first."""
-    fixes = (event for event in events if event.kind is EventKind.FIX)
-    fixed = {finding.description for event in fixes for finding in event.findings}
-    found = [
-        (-finding.severity.rank, finding.found_by or event.role or "a reviewer", finding.description)
-        for event in events
-        if event.kind is EventKind.VERDICT
-        for finding in event.findings
-        if finding.description not in fixed
-    ]
-    for _, who, description in sorted(found, key=lambda each: each[0]):
-        yield f"{who} found: {headline(description)}"
-
-
-def _refusals(events: Sequence[Event]) -> Iterator[str]:
-    """Yield what the user refused."""
+def _failure_lines(
+    reading: RunReading, events: Sequence[Event], fixed: Sequence[Finding], known: Sequence[Lesson]
+) -> Iterator[str]:
+    """Yield findings that nobody fixed, refusals, edits that were undone, and failures known before."""
+    mended = {finding.description for finding in fixed}
+    for finding, who in _review_findings(events):
+        if finding.description not in mended:
+            yield f"{who} found: {headline(finding.description)}"
     for event in events:
         if event.extra.get("rejected"):
             plan = _PLAN_TITLE.search(event.text) if "plan" in event.tool.lower() else None
-            what = (
-                f"the plan “{plan[1].strip()}”"
-                if plan
-                else f"{event.tool} of {code(mask_command(event.target)[:80])}"
-            )
-            yield f"the user refused {what}" if plan or event.target else f"the user refused {event.tool}"
-
-
-def _undone_lines(calls: Sequence[ToolCall]) -> Iterator[str]:
-    for undone in find_undone_edits(calls):
+            of = f" of {code(mask_command(event.target)[:80])}" if event.target else ""
+            what = f"the plan “{plan[1].strip()}”" if plan else f"{event.tool}{of}"
+            yield f"the user refused {what}"
+    for undone in find_undone_edits(reading.acts):
         change = f"{undone.words} in" if undone.words else "a change of"
         yield f"{change} {code(undone.file)} was undone after {code(undone.check.purpose)} failed"
-
-
-def _repeated_failures(reading: RunReading, known: Sequence[Lesson]) -> Iterator[str]:
-    """Yield the failures of which a lesson said before the run how to avoid them."""
     started = reading.episode.started
     for met in reading.met:
         for lesson in known:
@@ -562,7 +508,7 @@ def _repeated_failures(reading: RunReading, known: Sequence[Lesson]) -> Iterator
 
 
 def _unsolved_failures(reading: RunReading, checks: dict[str, _Check]) -> Iterator[str]:
-    """Yield the checks that still failed, and the commands that never worked."""
+    """Yield the checks that still failed, the commands that never worked, and what only passed by itself."""
     for name, check in checks.items():
         if check.last and check.last.has_failed:
             yield f"{code(name)} failed {_count_failures(check.failing)}" + (
@@ -579,10 +525,6 @@ def _unsolved_failures(reading: RunReading, checks: dict[str, _Check]) -> Iterat
         if call.failure and counts and not counts.ok and is_informative(command):
             quoted = _quote_line(call.failure.line)
             yield f"{code(command)} failed: “{quoted}”" if quoted else f"{code(command)} failed"
-
-
-def _passing_failures(reading: RunReading) -> Iterator[str]:
-    """Yield what timed out, and what failed and then passed with nothing changed."""
     for purpose, counts in reading.attempts.items():
         if counts.timeout:
             yield f"{code(purpose)} timed out {'once' if counts.timeout == 1 else f'{counts.timeout} times'}"
@@ -591,34 +533,30 @@ def _passing_failures(reading: RunReading) -> Iterator[str]:
             yield f"{code(met.act.purpose)} failed and then passed with nothing changed"
 
 
-def _cost_lines(background: Background) -> Iterator[str]:
-    """Say when a run took far more tokens than the project's runs usually do."""
-    usage, usual = background.usage, background.usual_tokens
-    tokens = usage.input_tokens + usage.output_tokens if usage else 0
-    if usual and tokens >= _COSTLY_TIMES * usual:
-        millions, times = f"{tokens / 1e6:.1f}", f"{tokens / usual:.0f}"
-        yield f"it took {millions} million tokens, {times} times the usual of this project"
+def _decisions(events: Sequence[Event], turns: Sequence[_Turn]) -> Iterator[str]:
+    """Yield what the user answered, then said after the first request, and what the agent says it chose."""
 
+    def tell(question: str, answer: str) -> str:
+        return f"asked “{headline(question, 120)}”, the user chose “{headline(answer, 100)}”"
 
-def _answers(events: Sequence[Event]) -> Iterator[str]:
-    """Yield what the user answered when the agent asked."""
     for event in events:
         if "ask" not in event.tool.lower() and "user_input" not in event.tool:
             continue
         for pair in _ANSWERED.finditer(event.output):
-            yield _answer(pair["question"], pair["answer"])
-        asked, answered = _parse_object(event.text), _parse_object(event.output)
-        answers = answered.get("answers")
+            yield tell(pair["question"], pair["answer"])
+        answers = _parse_object(event.output).get("answers")
         given = answers if isinstance(answers, dict) else {}
-        for question in asked.get("questions") or ():
+        for question in _parse_object(event.text).get("questions") or ():
             chosen = given.get(question.get("id")) if isinstance(question, dict) else None
             words = chosen.get("answers") if isinstance(chosen, dict) else None
             if isinstance(words, list) and words:
-                yield _answer(str(question.get("question") or ""), ", ".join(map(str, words)))
-
-
-def _answer(question: str, answer: str) -> str:
-    return f"asked “{headline(question, 120)}”, the user chose “{headline(answer, 100)}”"
+                yield tell(str(question.get("question") or ""), ", ".join(map(str, words)))
+    asked = [turn.request for turn in turns if turn.request and not is_errand(turn.request)]
+    for request in reversed([request for request in asked[1:] if is_direction(request)]):
+        yield f"the user said: {headline(request, 140)}"
+    for turn in reversed(turns):
+        for event in reversed(turn.said):
+            yield from choices(event.text)
 
 
 def _parse_object(text: str) -> dict[str, Any]:
@@ -627,13 +565,6 @@ def _parse_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _directions(turns: Sequence[_Turn]) -> Iterator[str]:
-    """Yield what the user said after the first request, the latest first."""
-    asked = [turn.request for turn in turns if turn.request and not is_errand(turn.request)]
-    for request in reversed([request for request in asked[1:] if is_direction(request)]):
-        yield f"the user said: {headline(request, 140)}"
 
 
 def _open_steps(events: Sequence[Event], turns: Sequence[_Turn], *, is_ended: bool) -> Iterator[str]:
@@ -663,18 +594,15 @@ def _open_steps(events: Sequence[Event], turns: Sequence[_Turn], *, is_ended: bo
         yield f"planned and not done: {'; '.join(undone[:3])}{more}"
 
 
-def _open_request(turns: Sequence[_Turn], status: EpisodeStatus, *, is_ended: bool) -> Iterator[str]:
+def _open_request(last: _Turn, status: EpisodeStatus) -> Iterator[str]:
     """Yield the request that got no answer, and what the agent was about to do."""
-    if not turns or is_ended:
-        return
-    last = turns[-1]
     # Some harnesses end a run that went well by a call, not by a message.
-    is_done = status is EpisodeStatus.SUCCESS and bool(last.said)
-    if last.request and not is_done:
+    if last.said and status is EpisodeStatus.SUCCESS:
+        return
+    if last.request:
         yield f"“{headline(last.request, 120)}” got no final report"
-    if last.said and not is_done:
-        step = headline(last.said[-1].text)
-        yield f"it stopped at: {step}" if any(map(str.isalpha, step)) else ""
+    if last.said and any(map(str.isalpha, step := headline(last.said[-1].text))):
+        yield f"it stopped at: {step}"
 
 
 def _files_without_check(calls: Sequence[ToolCall], checks: dict[str, _Check]) -> Iterator[str]:
@@ -687,64 +615,3 @@ def _files_without_check(calls: Sequence[ToolCall], checks: dict[str, _Check]) -
     if files:
         since = "after the last check" if checks else "without any check"
         yield f"{_name_files(files, 3)} {'was' if len(files) == 1 else 'were'} changed {since}"
-
-
-def _open_in_progress(text: str) -> Iterator[str]:
-    """Yield what a progress file lists as still to be done."""
-    is_open = False
-    for line in text.splitlines():
-        if line.startswith("#"):
-            is_open = bool(_OPEN_SECTION.match(line))
-        elif item := _OPEN_ITEM.match(line) or (_ITEM.match(line) if is_open else None):
-            yield f"progress.md: {headline(item[1], 160)}"
-
-
-class SessionLessons(NamedTuple):
-    """What one session taught, as progress.md lists it: the session's name and a line for each lesson."""
-
-    session: str
-    lines: tuple[str, ...]
-
-
-def read_progress(text: str) -> tuple[str, list[SessionLessons]]:
-    """Return a progress file without our section, and what the section says of each session."""
-    first, *others = split_around(text, _START, _END)
-    rest = "\n\n".join((first.rstrip("\n") if others else first, *(part.strip("\n") for part in others)))
-    rest = rest.rstrip("\n")
-    sessions: list[SessionLessons] = []
-    inside = text[len(first) :].split(_END)[:-1] if others else []
-    for line in "\n".join(part.partition(_START)[2] for part in inside).splitlines():
-        if line.startswith("### "):
-            sessions.append(SessionLessons(line.removeprefix("### "), ()))
-        elif line.startswith("- "):
-            last = sessions.pop() if sessions else SessionLessons("earlier", ())
-            sessions.append(last._replace(lines=(*last.lines, line)))
-    return f"{rest}\n" if rest.strip() else "", sessions
-
-
-def render_progress(rest: str, sessions: Iterable[SessionLessons]) -> str:
-    """Return a progress file with the lessons of its latest sessions; without any the section goes."""
-    told = [each for each in sessions if each.lines][-_MOST_SESSIONS:]
-    if not told:
-        return rest
-    blocks = ["\n".join([f"### {each.session}", "", *each.lines]) for each in told]
-    section = "\n\n".join([f"{_START}\n{HEADING}", *blocks]) + f"\n{_END}\n"
-    return f"{rest.rstrip(chr(10))}\n\n{section}" if rest else section
-
-
-def append_lessons(text: str, session: str, lessons: Iterable[Lesson]) -> str:
-    """Return a progress file with what a session taught; a session that is told again replaces itself."""
-    rest, sessions = read_progress(text)
-    name = _plain_line(session)
-    kept = [each for each in sessions if each.session != name]
-    return render_progress(rest, [*kept, SessionLessons(name, tuple(map(progress_line, lessons)))])
-
-
-def progress_line(lesson: Lesson) -> str:
-    """Return a lesson as a line of progress.md."""
-    return f"- {_plain_line(lesson.summary)} ({lesson.short_id})"
-
-
-def _plain_line(text: str) -> str:
-    # A mark of ours in foreign words would end the section.
-    return " ".join(text.replace("<!--", "").split())

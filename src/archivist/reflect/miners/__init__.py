@@ -50,6 +50,8 @@ MINERS: tuple[Miner, ...] = (
 
 # Failures of these kinds have no words of their own but the message.
 _UNNAMED = (FailureKind.OTHER, FailureKind.BUILD, FailureKind.CRASH, FailureKind.TEST_FAILURE)
+# These name a failure once more, by the check that found it or by what overcame it.
+_NAMED_AGAIN = (f"{FailureKind.CHECK}:", f"{FailureKind.REMEDY}:")
 
 
 def _says_nothing(candidate: Candidate) -> bool:
@@ -61,10 +63,6 @@ def _says_nothing(candidate: Candidate) -> bool:
         word for tag in (candidate.tool, *candidate.tags) for word in message_words(tag.replace("-", " "))
     }
     return not {*message_words(candidate.detail.replace(":", " "))} - HOLLOW - called
-
-
-def _is_named_again(candidate: Candidate) -> bool:
-    return candidate.key.partition("|")[2].startswith((f"{FailureKind.CHECK}:", f"{FailureKind.REMEDY}:"))
 
 
 def _is_of_refuser(candidate: Candidate, known: Mapping[str, Candidate]) -> bool:
@@ -81,8 +79,9 @@ def _is_told(candidate: Candidate, others: Iterable[Candidate], runs: Mapping[st
     What one run alone met in these words is told better by what several runs did about it.
     """
     told = (other for other in others if other.remedies or not candidate.remedies)
-    known = {event for other in told for event in other.events if _is_shown(other, runs)}
-    return {*candidate.events} <= known
+    return {*candidate.events} <= {
+        event for other in told if _is_shown(other, runs) for event in other.events
+    }
 
 
 def _is_shown(candidate: Candidate, runs: Mapping[str, int]) -> bool:
@@ -120,7 +119,7 @@ def mine_candidates(reading: RunReading, history: RunHistory) -> list[Candidate]
                 candidate = replace(candidate, is_known_only=True, is_overcome=True)  # noqa: PLW2901
             if candidate.key in probes or _is_of_refuser(candidate, found):
                 continue
-            is_again = _is_named_again(candidate)
+            is_again = candidate.key.partition("|")[2].startswith(_NAMED_AGAIN)
             if (is_again and _is_told(candidate, found.values(), counts)) or _says_nothing(candidate):
                 continue
             if is_again and candidate.remedies:

@@ -14,7 +14,7 @@ from archivist.reading.calls import ToolCall
 from archivist.reading.commands import called_words, is_display_step
 from archivist.reading.outcomes import has_worked
 from archivist.reading.refused_options import ANY_OPTION, refusing_step
-from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
 from archivist.reading.slips import SEVERAL, SPACES, TABS
@@ -90,15 +90,15 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
         if not case.first.act.steps or case.key.endswith(ANY_OPTION) or not _is_worth_telling(case):
             continue
         if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):
-            yield lesson_with_advice(material, case, best, describe_remedy(case, best))
+            yield lesson_with_advice(case, best, describe_remedy(case, best))
         elif (asked := _GIT_ADVICE.get(case.first.failure.signature.error)) and "--force" not in case.command:
-            yield lesson_with_advice(material, case, None, asked)
+            yield lesson_with_advice(case, None, asked)
         elif offer := case.offer:
-            yield lesson_with_advice(material, case, offer, describe_offer(offer))
+            yield lesson_with_advice(case, offer, describe_offer(offer))
         elif case.first.failure.signature.error in _NO_SERVER:
-            yield from _mine_unreachable(material, case)
+            yield from _mine_unreachable(case)
         elif case.accepted:
-            yield lesson_with_advice(material, case, None, case.accepted)
+            yield lesson_with_advice(case, None, case.accepted)
         else:
             # Of a chain nobody can tell which part the message is of, and a refused word that differs each
             # time is one of the run's own.
@@ -118,7 +118,7 @@ def mine_commands(material: Material) -> Iterator[Candidate]:
             if len(text) > LONGEST_SUMMARY:
                 text = f"{code(case.first.act.purpose)} fails: “{error}”"
             if error:
-                yield make_candidate(material, case, text, words=_tag_words(case))
+                yield make_candidate(case, text, words=_tag_words(case))
 
 
 def _shows_files(act: ToolCall) -> bool:
@@ -126,7 +126,7 @@ def _shows_files(act: ToolCall) -> bool:
     return any(is_display_step(step) and not step.is_filter for step in act.steps)
 
 
-def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
+def _mine_unreachable(case: Case) -> Iterator[Candidate]:
     """Say which command never gets to its server, so that nobody spends more than one try on it.
 
     Where some run did, it was an outage, which is no lesson; one that was told before is reworded.
@@ -135,14 +135,14 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
     if case.runs < _MANY:
         return
     command, act = code(signature.program), case.first.act
-    here = material.reading.attempts.get(signature.program)
-    if (here and here.ok) or material.past.has_worked(material.project, signature.program):
-        problem, action = f"{command} does not reach its server at times", "try it again"
+    here = case.reading.attempts.get(signature.program)
+    if (here and here.ok) or case.past.has_worked(case.project, signature.program):
+        problem = f"{command} does not reach its server at times"
         found = make_candidate(
-            material,
             case,
-            f"{problem} ({signature.error}): {action}",
-            rule=format_rule(problem, action),
+            f"{problem} ({signature.error})",
+            "try it again",
+            when=problem,
             words=(signature.program, "network"),
         )
         yield replace(found, is_known_only=True)
@@ -154,10 +154,10 @@ def _mine_unreachable(material: Material, case: Case) -> Iterator[Candidate]:
     if case.is_of_one_day:
         problem = f"{command} did not reach its server in {case.runs} runs of one day ({signature.error})"
     yield make_candidate(
-        material,
         case,
-        f"{problem}: {action}" if action else problem,
-        rule=format_rule(f"{command} is to be run", action) if action else "",
+        problem,
+        action,
+        when=f"{command} is to be run",
         words=(signature.program, "network"),
         is_answer=True,
     )
@@ -168,7 +168,9 @@ def _is_worth_telling(case: Case) -> bool:
     if signature.error == _UNINFORMATIVE or (case.is_of_code and signature.program == "python"):
         return False
     best = case.best_remedy()
-    if case.runs == 1 and best and _mends_typo(best, failure.subject):
+    # A word that was then spelt right: the next run will hardly misspell it.
+    words = best.text.split() if best and len(failure.subject) >= _SHORTEST_NAME else []
+    if case.runs == 1 and any(0 < distance(word, failure.subject) <= _MISSPELT for word in words):
         return False
     if any(remedy.way is RemedyKind.COMMAND for remedy, _ in case.remedies):
         # An error of unknown kind may be chance, unless it came twice or names the alternative itself.
@@ -185,18 +187,12 @@ def _is_worth_telling(case: Case) -> bool:
     return case.runs > 1 and not case.is_passing_by_itself and not is_anonymous
 
 
-def _mends_typo(remedy: Remedy, refused: str) -> bool:
-    """Say whether a call worked once a word was spelt right: the next run will hardly misspell it."""
-    is_long = len(refused) >= _SHORTEST_NAME
-    return is_long and any(0 < distance(word, refused) <= _MISSPELT for word in remedy.text.split())
-
-
 def mine_remedies(material: Material) -> Iterator[Candidate]:
     """Say what helped several runs in the same way, though each met another message."""
     for case in material.of_kind(K.REMEDY):
         best = case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP)
         if best and case.runs > 1:
-            yield lesson_with_advice(material, case, best, describe_remedy(case, best))
+            yield lesson_with_advice(case, best, describe_remedy(case, best))
         elif case.runs > 1 and (outside := case.best_remedy(RemedyKind.SAID)):
             # Each call fails with a message of its own; the cause is the same.
             action = OUTSIDE_ADVICE_FOR_ALL if len(case.subjects) > 1 else outside.text
@@ -205,7 +201,6 @@ def mine_remedies(material: Material) -> Iterator[Candidate]:
             room = LONGEST_SUMMARY - len(f"the sandbox blocks : {advised}")
             called = next((each for each in lists if len(each) <= room), "some commands")
             yield make_candidate(
-                material,
                 case,
                 f"the sandbox blocks {called}: {advised}",
                 rule=format_rule(f"the sandbox blocks {called}", action),
@@ -241,7 +236,7 @@ def mine_refused_options(material: Material) -> Iterator[Candidate]:
         if len(case.subjects) < 2 or not (is_script or (len(case.subjects) >= _MANY and not takes_some)):
             continue
         shown = format_list([code(option) for option in case.subjects], most=_MOST_CALLS)
-        is_plain = any(act.text == call and has_worked(act) for act in case.acts)
+        is_plain = any(act.text == call and has_worked(act) for act in case.reading.acts)
         remedy = case.best_remedy(RemedyKind.COMMAND)
         remedy = remedy if remedy and remedy.text != call else None
         if len(case.subjects) >= _MANY and not takes_some and remedy is None:
@@ -250,7 +245,6 @@ def mine_refused_options(material: Material) -> Iterator[Candidate]:
             summary, action = f"{code(call)} takes none of {shown}", f"give it none of {shown}"
         action = describe_remedy(case, remedy) if remedy else action
         yield make_candidate(
-            material,
             case,
             f"{summary}: {action}" if remedy else summary,
             rule=format_rule(f"{code(call)} is to be run", action),
@@ -273,14 +267,13 @@ def mine_prompts(material: Material) -> Iterator[Candidate]:
         remedy = case.best_remedy()
         problem = f"{command} asks on a terminal and dies without one"
         if remedy is None:
-            yield make_candidate(material, case, f"{problem} (“{quote_error(case.line, 90)}”)")
+            yield make_candidate(case, f"{problem} (“{quote_error(case.line, 90)}”)")
             continue
-        action = advice(remedy)
         yield make_candidate(
-            material,
             case,
-            f"{problem}: {action}",
-            rule=format_rule(f"{command} is run without a terminal", action),
+            problem,
+            advice(remedy),
+            when=f"{command} is run without a terminal",
             remedies=(remedy.text,),
             words=(case.first.act.purpose, "non-interactive"),
         )
@@ -303,10 +296,10 @@ def mine_timeouts(material: Material) -> Iterator[Candidate]:
         action = "run a part of it, or in the background with its output in a file" if is_timeout else ""
         action = (advice(remedy) if remedy else "") or action
         yield make_candidate(
-            material,
             case,
-            f"{command} {ended}{took}" + (f": {action}" if action else ""),
-            rule=format_rule(f"{command} is to be run", action) if action else "",
+            f"{command} {ended}{took}",
+            action,
+            when=f"{command} is to be run",
             remedies=(remedy.text,) if remedy else (),
             category=Category.TEST_STRATEGY if act.is_test else Category.TOOL_USAGE,
             words=("timeout", act.purpose),
@@ -321,22 +314,21 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             continue
         if case.key.endswith(_PATCH):
             tool, action = "patch", remedy.text if remedy else ""
-            summary = f"patches written by hand often do not apply ({failure.signature.error})"
-            summary += f": what worked was {action}" if action else ""
-            rule = ("a file is to be changed", f"no patches written by hand: {action}")
+            problem = f"patches written by hand often do not apply ({failure.signature.error})"
+            told = f"what worked was {action}" if action else ""
+            rule = format_rule("a file is to be changed", f"no patches written by hand: {action}")
         else:
             tool = act.event.tool or failure.signature.program
             unknown = (f"an edit (“{quote_error(case.line, 70)}”)", remedy.text if remedy else "")
             slip, runs = next(iter(case.subjects.items()), ("", 0))
             slipped = _SLIPS.get(slip) if 2 * runs >= case.runs + (slip == SEVERAL) else None
             refused, action = slipped or _REFUSALS.get(failure.signature.error, unknown)
-            problem = f"the {tool} tool refuses {refused}"
-            summary, rule = problem + (f": {action}" if action else ""), (problem, action)
+            problem, told, rule = f"the {tool} tool refuses {refused}", action, ""
         found = make_candidate(
-            material,
             case,
-            summary,
-            rule=format_rule(*rule) if action else "",
+            problem,
+            told,
+            rule=rule if action else "",
             remedies=(action,) if action else (),
             words=("edit", tool),
         )
@@ -375,7 +367,6 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         if not done and (is_vague or _OUTAGE.search(line)):
             continue
         yield make_candidate(
-            material,
             case,
             fit_summary([problem], line, done) if done else f"{problem}: “{error}”",
             rule=format_rule(f"{what} fails with “{error}”", done) if done else "",

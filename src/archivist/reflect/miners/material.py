@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from itertools import chain
 from typing import Any
 
@@ -37,7 +37,7 @@ from archivist.reading.remedies import (
 )
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, call_text, digest_failure
-from archivist.reading.shell import Step, parse
+from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
 from archivist.reading.tool_names import is_host_tool
 from archivist.reading.wording import (
@@ -55,7 +55,7 @@ from archivist.reading.wording import (
     quote_error,
     tags,
 )
-from archivist.records import Category, Scope
+from archivist.records import Category, Event, Scope
 from archivist.records.run_words import APPROVALS
 from archivist.records.words import OUTSIDE_ADVICE
 
@@ -78,6 +78,7 @@ _STARTS = lazy_pattern(r"\b(?:up|start|serve|run|launch|enable|init|create|insta
 class Case:
     """One failure that the run met: every time in this run, and what earlier runs of the project know.
 
+    `reading` is this run, `past` holds the runs before it.
     `runs` includes this run, `tasks` counts the different tasks of those runs, `subjects` the runs for each
     subject, `untouched` the runs that met it before they changed the project, `fleeting` those in which the
     very same call succeeded with nothing done in between. `remedies` are what helped and in how many runs,
@@ -86,29 +87,35 @@ class Case:
     `calls` the names of the calls where it helped several that have no form in common; under None, of all.
     `varying` are the remedies that helped against different errors.
     `has_one_error` says that all runs met the same message but for its places and names.
-    `accepted` says which words the program takes, as it said last. `acts` are the calls of this run.
+    `accepted` says which words the program takes, as it said last.
     `is_of_one_day` says that the runs that met it began within one day, where their times are known.
     """
 
     key: str
     met: tuple[ObservedFailure, ...]
-    runs: int
-    tasks: int
-    untouched: int
-    fleeting: int
-    subjects: Mapping[str, int]
-    remedies: tuple[tuple[Remedy, int], ...]
-    vain: Mapping[str, int]
-    places: tuple[str, ...]
+    reading: RunReading
+    past: RunHistory
     command: str
     line: str
-    shown: Mapping[Remedy, tuple[str, str]]
-    calls: Mapping[Remedy | None, tuple[str, ...]]
-    varying: frozenset[Remedy]
+    runs: int = 1
+    tasks: int = 1
+    untouched: int = 0
+    fleeting: int = 0
+    subjects: Mapping[str, int] = field(default_factory=dict)
+    remedies: tuple[tuple[Remedy, int], ...] = ()
+    vain: Mapping[str, int] = field(default_factory=dict)
+    places: tuple[str, ...] = ()
+    shown: Mapping[Remedy, tuple[str, str]] = field(default_factory=dict)
+    calls: Mapping[Remedy | None, tuple[str, ...]] = field(default_factory=dict)
+    varying: frozenset[Remedy] = frozenset()
     has_one_error: bool = True
     accepted: str = ""
-    acts: Sequence[ToolCall] = ()
     is_of_one_day: bool = False
+
+    @property
+    def project(self) -> str:
+        """Return the project's whole name."""
+        return self.reading.episode.project
 
     @property
     def first(self) -> ObservedFailure:
@@ -137,7 +144,11 @@ class Case:
         found += [act.event.id for met in self.met[:4] if met.cure for act in met.cure.acts[:2]]
         for met in filter(lambda met: met.is_fleeting, self.met[:4]):
             # The same call that passed shows that nothing was done.
-            same = [act for act in self.acts if not act.has_failed and call_text(act) == call_text(met.act)]
+            same = [
+                act
+                for act in self.reading.acts
+                if not act.has_failed and call_text(act) == call_text(met.act)
+            ]
             nearest = sorted(same, key=lambda act: abs(act.at - met.act.at))
             found += [act.event.id for act in nearest[:1]]
         return tuple(dict.fromkeys(found))
@@ -152,7 +163,7 @@ class Case:
         """Return what the failure's own message tells the caller to do; nobody need have tried it."""
         if self.kind in (FailureKind.TEST_FAILURE, FailureKind.NETWORK):
             return None
-        return next(filter(None, (find_offer(met.act, self.acts) for met in self.met)), None)
+        return next(filter(None, (find_offer(met.act, self.reading.acts) for met in self.met)), None)
 
     @property
     def shown_command(self) -> str:
@@ -177,7 +188,7 @@ class Material:
 
     reading: RunReading
     past: RunHistory
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...] = ()
     overcome: frozenset[str] = frozenset()
 
     @property
@@ -196,15 +207,29 @@ class Material:
         return [*(run.digest for run in self.past.runs_of(self.project)), self.reading.digest]
 
     @property
+    def noted_failures(self) -> list[Mapping[str, Any]]:
+        """Return what the project's runs noted of their failures, that of this run last."""
+        past = [run.digest_part("failures") for run in self.past.runs_of(self.project)]
+        return [*past, self.reading.digest.get("failures") or {}]
+
+    @property
     def works(self) -> frozenset[str]:
         """Return the commands that runs of the project ran with success."""
-        # The third count of a row is of the calls that passed.
-        rows = (row for digest in self.digests for row in digest.get("works") or ())
-        return frozenset(row[1] for row in rows if len(row) > 5 and row[5])
+        return frozenset(chain.from_iterable(map(_passed_commands, self.digests)))
+
+    def calls_of(self, events: Iterable[Event]) -> list[ToolCall]:
+        """Return the calls of the run that are among some events."""
+        wanted = {event.id for event in events}
+        return [act for act in self.reading.acts if act.event.id in wanted]
 
     def of_kind(self, *kinds: FailureKind) -> list[Case]:
         """Return the cases of these kinds."""
         return [case for case in self.cases if case.kind in kinds]
+
+
+def _passed_commands(digest: Mapping[str, Any]) -> set[str]:
+    # The third count of a row is of the calls that passed.
+    return {row[1] for row in digest.get("works") or () if len(row) > 5 and row[5]}
 
 
 def gather_material(reading: RunReading, history: RunHistory) -> Material:
@@ -212,24 +237,24 @@ def gather_material(reading: RunReading, history: RunHistory) -> Material:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
         by_key.setdefault(met.key, []).append(met)
-    overcome = _overcome_since(reading, history, by_key)
+    material = Material(reading, history)
+    overcome = _overcome_since(material, by_key)
     by_key |= overcome
     noted = {key: digest_failure(those) for key, those in by_key.items()}
-    cases = tuple(_make_case(reading, history, key, those, noted) for key, those in by_key.items())
-    return Material(reading, history, cases, frozenset(overcome))
+    cases = tuple(_make_case(material, key, those, noted) for key, those in by_key.items())
+    return replace(material, cases=cases, overcome=frozenset(overcome))
 
 
-def _overcome_since(
-    reading: RunReading, history: RunHistory, met: Collection[str]
-) -> dict[str, list[ObservedFailure]]:
+def _overcome_since(material: Material, met: Collection[str]) -> dict[str, list[ObservedFailure]]:
     """Return failures of earlier runs that nothing helped against, where this run shows a launcher that does.
 
     Whoever knows the launcher never meets the failure again, so that no later run would tell of it.
     """
     found: dict[str, list[ObservedFailure]] = {}
-    behind = {word.value for act in reading.acts for step in act.steps for word in step.words[1:]}
+    acts = material.reading.acts
+    behind = {word.value for act in acts for step in act.steps for word in step.words[1:]}
     open_since: dict[str, Mapping[str, Any]] = {}
-    for run in history.runs_of(reading.episode.project) if behind else ():
+    for run in material.past.runs_of(material.project) if behind else ():
         for key, entry in run.digest_part("failures").items():
             open_since[key] = {} if entry.get("remedies") or open_since.get(key) == {} else entry
     for key, entry in open_since.items():
@@ -237,11 +262,11 @@ def _overcome_since(
             continue
         if not is_of_start(entry["kind"], entry["line"]):
             continue
-        failed = replay_failure(reading.acts[0], entry["command"], entry["line"])
-        cure = cure_by_launcher(failed, failed.main, reading.acts)
+        failed = replay_failure(acts[0], entry["command"], entry["line"])
+        cure = cure_by_launcher(failed, failed.main, acts)
         # Where the plain call works, too, what was in its way is gone.
-        is_gone = any(act.display_text == entry["command"] and not act.has_failed for act in reading.acts)
-        if cure and not is_gone and key == f"{reading.episode.project}|{failed.key}":
+        is_gone = any(act.display_text == entry["command"] and not act.has_failed for act in acts)
+        if cure and not is_gone and key == f"{material.project}|{failed.key}":
             # The evidence is the call that got past it.
             failed = replay_failure(cure.acts[0], entry["command"], entry["line"])
             failure = failed.failure
@@ -249,28 +274,21 @@ def _overcome_since(
     return found
 
 
-def _launched_in_other_runs(
-    reading: RunReading, history: RunHistory, entries: Sequence[Mapping[str, Any]]
-) -> list[Remedy]:
+def _launched_in_other_runs(material: Material, entries: Sequence[Mapping[str, Any]]) -> list[Remedy]:
     """Return the launcher behind which other runs ran what failed, once for each run in which it passed."""
     entry, found = entries[-1], list[Remedy]()
     is_open = is_of_start(entry["kind"], entry["line"]) and not any(each.get("remedies") for each in entries)
     if not is_open:
         return []
-    wrong = main_step(parse(entry["command"]))
-    digests = [*(run.digest for run in history.runs_of(reading.episode.project)), reading.digest]
-    for digest in digests if wrong else ():
-        # The third count is of the runs that passed.
-        passed = {row[1] for row in digest.get("works") or () if len(row) > 5 and row[5]}
-        is_any = is_of_runtime(entry["line"])
-        texts = (
-            launched_call(step, wrong, is_any_target=is_any)
-            for command in passed
-            if wrong and wrong.program in command
-            for step in parse(command)
-        )
+    if (wrong := main_step(parse(entry["command"]))) is None:
+        return []
+    is_any = is_of_runtime(entry["line"])
+    for digest in material.digests:
+        commands = (command for command in _passed_commands(digest) if wrong.program in command)
+        steps = (step for command in commands for step in parse(command))
+        texts = (launched_call(step, wrong, is_any_target=is_any) for step in steps)
         if text := next(filter(is_informative, texts), ""):
-            found.append(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text) if wrong else ""))
+            found.append(Remedy(RemedyKind.COMMAND, text, mask_command(wrong.text)))
     return found
 
 
@@ -302,22 +320,15 @@ def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> 
 
 
 def _make_case(
-    reading: RunReading,
-    history: RunHistory,
-    key: str,
-    those: Sequence[ObservedFailure],
-    noted: Mapping[str, Mapping[str, Any]],
+    material: Material, key: str, those: Sequence[ObservedFailure], noted: Mapping[str, Mapping[str, Any]]
 ) -> Case:
     """Sum up what is stored about a failure, by earlier runs and by this one, whose failures are `noted`."""
-    earlier = history.runs_meeting(reading.episode.project, key)
+    reading, earlier = material.reading, material.past.runs_meeting(material.project, key)
     entries = _with_guesses(key, [*(run.digest_part("failures") for run in earlier), noted])
     helped = [[from_digest(value) for value in entry.get("remedies") or ()] for entry in entries]
     examples = _find_examples(helped, entries)
-    often = Counter(
-        text
-        for remedies in helped
-        for text in {step.change for remedy in remedies for step in split_steps(remedy)}
-    )
+    steps = [{step.change for remedy in some for step in split_steps(remedy)} for some in helped]
+    often = Counter(chain.from_iterable(steps))
     helped = [[kept for remedy in some if (kept := _keep_shown(remedy, often, those))] for some in helped]
     general = _general_forms(helped, entries[-1]["line"])
     for remedy, form in general.items():
@@ -329,16 +340,21 @@ def _make_case(
     line = message if is_telling(message.replace("<name>", "")) else entries[0]["line"]
     names = {remedy.text: form.text for remedy, form in general.items()}
     in_vain = [frozenset(names.get(text, text) for text in entry.get("in_vain") or ()) for entry in entries]
-    elsewhere = _launched_in_other_runs(reading, history, entries)
+    elsewhere = _launched_in_other_runs(material, entries)
     tried = [({each.text for each in some}, vain) for some, vain in zip(helped, in_vain, strict=True)]
     proven = proofs([*tried, *(({remedy.text}, frozenset[str]()) for remedy in elsewhere)])
     subjects, places = (
         _rank_counts(Counter(name for entry in entries for name in entry.get(field) or ()))
         for field in ("subjects", "places")
     )
+    called_by: dict[Remedy | None, list[str]] = {None: [entry["command"] for entry in entries]}
+    called_by |= {remedy: [call for call, _ in some] for remedy, some in examples.items()}
+    begun = [time for time in (*(run.started for run in earlier), reading.episode.started) if time]
     return Case(
         key=key,
         met=tuple(those),
+        reading=reading,
+        past=material.past,
         runs=len(entries),
         tasks=len({run.task or run.run for run in earlier} | {reading.episode.task or reading.episode.id}),
         untouched=sum(bool(entry.get("untouched")) for entry in entries),
@@ -348,23 +364,17 @@ def _make_case(
         vain={text: proof.vain for text, proof in proven.items() if proof.vain},
         places=tuple(places),
         # The first wording stays, so that another occurrence does not change what a lesson quotes.
-        command=common_form([entry["command"] for entry in entries]) or entries[0]["command"],
+        command=common_form(called_by[None]) or entries[0]["command"],
         line=line,
         shown={each: _general_example(each, [*some], line, lines) for each, some in examples.items()},
-        calls=_name_calls([entry["command"] for entry in entries], examples),
+        calls={each: _call_names(called) for each, called in called_by.items()},
         varying=frozenset(
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
         ),
         has_one_error=len(lines) == 1 or bool(message),
         accepted=next((entry["accepted"] for entry in reversed(entries) if entry.get("accepted")), ""),
-        acts=reading.acts,
-        is_of_one_day=_lie_within_a_day([*(run.started for run in earlier), reading.episode.started]),
+        is_of_one_day=len(begun) == len(earlier) + 1 and max(begun) - min(begun) < _ONE_DAY,
     )
-
-
-def _lie_within_a_day(times: Sequence[datetime | None]) -> bool:
-    known = [time for time in times if time is not None]
-    return len(known) == len(times) and max(known) - min(known) < _ONE_DAY
 
 
 def _general_example(
@@ -394,28 +404,17 @@ def _find_examples(
     return examples
 
 
-def _name_calls(
-    commands: Sequence[str], examples: Mapping[Remedy, Mapping[tuple[str, str], None]]
-) -> dict[Remedy | None, tuple[str, ...]]:
-    """Return the names of the calls that failed, of all under None and of those that each remedy helped."""
-    names: dict[Remedy | None, tuple[str, ...]] = {None: _call_names(commands)}
-    return names | {remedy: _call_names([call for call, _ in some]) for remedy, some in examples.items()}
-
-
 def _call_names(calls: Sequence[str]) -> tuple[str, ...]:
     """Return what was called where several calls have no form in common; else nothing."""
     if common_form(calls):
         return ()
-    mains = filter(None, (main_step(parse(call)) for call in calls))
-    names = tuple(dict.fromkeys(_typed_name(step) for step in mains))
-    return names if names[1:] and not any({"<", "`"} & {*name} for name in names) else ()
-
-
-def _typed_name(step: Step) -> str:
-    """Return what a step calls, with the folder of a program that lies in the project."""
-    typed = next((word.value for word in step.words if word.value.endswith(f"/{step.program}")), "")
-    is_of_project = typed and not typed.startswith(("/", "~"))
-    return f"{typed} {step.subcommand}".rstrip() if is_of_project else step_purpose(step)
+    names: dict[str, None] = {}
+    for step in filter(None, (main_step(parse(call)) for call in calls)):
+        # With the folder of a program that lies in the project.
+        typed = next((word.value for word in step.words if word.value.endswith(f"/{step.program}")), "")
+        is_of_project = typed and not typed.startswith(("/", "~"))
+        names[f"{typed} {step.subcommand}".rstrip() if is_of_project else step_purpose(step)] = None
+    return tuple(names) if len(names) > 1 and not any({"<", "`"} & {*name} for name in names) else ()
 
 
 def _general_forms(helped: Sequence[Sequence[Remedy]], line: str) -> dict[Remedy, Remedy]:
@@ -435,13 +434,20 @@ def _general_forms(helped: Sequence[Sequence[Remedy]], line: str) -> dict[Remedy
         if general := _of_any_command(first, line):
             found |= dict.fromkeys(those, general)
             continue
-        if not text and len(those) > 1 and (entered := _entered_by_all(those)):
+        entered = {folder_entry(remedy.text) for remedy in those}
+        if not text and len(those) > 1 and len(entered) == 1 and entered != {""}:
             # Whatever is called there, the folder is what helps.
-            found |= dict.fromkeys(those, Remedy(RemedyKind.COMMAND, f"{entered}<command>"))
+            found |= dict.fromkeys(those, Remedy(RemedyKind.COMMAND, f"{entered.pop()}<command>"))
         if text:
             instead = common_form([remedy.instead for remedy in those]) or first.instead
             found |= dict.fromkeys(those, Remedy(first.way, text, instead))
     return found
+
+
+def folder_entry(command: str) -> str:
+    """Return the beginning of a command line that enters a folder, or nothing."""
+    entered = ENTERS.match(command)
+    return entered[0] if entered else ""
 
 
 def _of_any_command(remedy: Remedy, line: str) -> Remedy | None:
@@ -452,12 +458,6 @@ def _of_any_command(remedy: Remedy, line: str) -> Remedy | None:
     if manager not in PACKAGE_MANAGERS or not is_its_version or launcher in ("", remedy.text):
         return None
     return Remedy(remedy.way, f"{launcher}{manager} <command>", f"{manager} <command>")
-
-
-def _entered_by_all(remedies: Iterable[Remedy]) -> str:
-    """Return the words with which all of some calls enter one folder, or nothing."""
-    entered = {found[0] if (found := ENTERS.match(remedy.text)) else "" for remedy in remedies}
-    return entered.pop() if len(entered) == 1 else ""
 
 
 def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[ObservedFailure]) -> Remedy | None:
@@ -472,14 +472,13 @@ def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[Observ
     is_of_code = those[0].act.is_test and those[0].is_of_code
     if not shown and not is_of_code:
         is_down = those[0].failure.kind.is_environment
-        shown = [step for step in steps if _is_named(step, those) or (is_down and _STARTS.search(step.text))]
+        met = "\n".join(f"{each.act.event.output}\n{each.act.event.text}" for each in those)
+        for step in steps:
+            # A telling word of it stands in the call that failed or in its output.
+            names = (word for word in re.findall(r"[\w.@-]{4,}", step.text) if not word.startswith("-"))
+            if any(name in met for name in names) or (is_down and _STARTS.search(step.text)):
+                shown.append(step)
     return remedy._replace(text=" && ".join(step.text for step in shown)) if shown else None
-
-
-def _is_named(step: Remedy, those: Sequence[ObservedFailure]) -> bool:
-    """Say whether a step shares a telling word with the call that failed or its output."""
-    names = {word for word in re.findall(r"[\w.@-]{4,}", step.text) if not word.startswith("-")}
-    return any(name in met.act.event.output or name in met.act.event.text for met in those for name in names)
 
 
 def _rank_counts(found: Counter[str]) -> dict[str, int]:
@@ -561,62 +560,56 @@ def fit_summary(problems: Sequence[str], error: str, action: str, *, others: str
     return next((text for text in wordings if len(text) <= LONGEST_SUMMARY), "")
 
 
-def lesson_with_advice(material: Material, case: Case, remedy: Remedy | None, action: str) -> Candidate:
-    """Say which call failed, how, and what helped, all three from one occurrence."""
+def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candidate:
+    """Say which call failed, or which calls, how, and what helped, all three from one occurrence."""
     shown, line = case.failing_example(remedy)
-    is_instead = remedy is not None and remedy.way is RemedyKind.COMMAND and bool(remedy.instead)
-    if remedy is not None and not is_instead and (names := case.calls.get(remedy)):
-        return _lesson_of_calls(material, case, remedy, action, names)
-    if remedy is not None and remedy.way is RemedyKind.SAID:
-        line = before_offer(line)
-    shown = remedy.instead or shown if remedy and remedy.way is RemedyKind.COMMAND else shown
-    if case.kind is FailureKind.USAGE and case.key.endswith(f":{case.first.failure.signature.error}"):
-        # The refused word is another one each time.
-        shown = shown if remedy else f"{case.first.act.purpose} …"
-    purpose = code(case.first.act.purpose)
-    command = code(shown) if len(shown) < _LONGEST_SHOWN else purpose
-    # A word that a program does not know fails each time; anything else need not.
-    is_certain = case.kind is FailureKind.USAGE
-    condition = f"{command} is to be run" if is_certain else f"{command} fails"
-    if not is_certain and is_telling(line):
-        condition += f" with “{quote_error(line, 80)}”"
-    return make_candidate(
-        material,
-        case,
-        fit_summary([f"{name} fails" for name in (command, purpose)], line, action),
-        rule=format_rule(condition, action),
-        # What a message offers is told as that; it is no remedy until a run has shown it.
-        remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
-        words=(case.first.act.purpose, case.first.failure.subject),
-    )
-
-
-def _lesson_of_calls(
-    material: Material, case: Case, remedy: Remedy, action: str, names: Sequence[str]
-) -> Candidate:
-    """Say which calls fail, and what helped each of them; their error only if they have one in common."""
-    lists = [format_list([code(name) for name in names], most=most) for most in (_MOST_CALLS, 2)]
-    if is_refused_by_shell(case.first.failure):
+    failure, purpose = case.first.failure, case.first.act.purpose
+    is_said = remedy is not None and remedy.way is RemedyKind.SAID
+    instead = remedy.instead if remedy is not None and remedy.way is RemedyKind.COMMAND else ""
+    # Where it helped several calls, their error only if they have one in common.
+    names = case.calls.get(remedy, ()) if remedy is not None and not instead else ()
+    others = " or other errors" if names and remedy in case.varying else ""
+    if names and is_refused_by_shell(failure):
         # Nothing was run: whatever was to be called, the shell is what a reader must know about.
-        lists = [f"words that {code(case.first.failure.signature.program)} takes for a pattern"]
-    line = case.failing_example(remedy)[1]
-    others = " or other errors" if remedy in case.varying else ""
-    problems = [f"{those} fail" for those in lists]
+        problems = [f"words that {code(failure.signature.program)} takes for a pattern fail"]
+        condition = problems[-1]
+    elif names:
+        called = [code(name) for name in names]
+        problems = [f"{format_list(called, most=most)} fail" for most in (_MOST_CALLS, 2)]
+        condition = problems[-1]
+    else:
+        line, shown = before_offer(line) if is_said else line, instead or shown
+        if (
+            remedy is None
+            and case.kind is FailureKind.USAGE
+            and case.key.endswith(f":{failure.signature.error}")
+        ):
+            # The refused word is another one each time.
+            shown = f"{purpose} …"
+        command = code(shown if len(shown) < _LONGEST_SHOWN else purpose)
+        problems = [f"{command} fails", f"{code(purpose)} fails"]
+        condition = problems[0]
+        if case.kind is FailureKind.USAGE:
+            # A word that a program does not know fails each time; anything else need not.
+            condition = f"{command} is to be run"
+        elif is_telling(line):
+            condition += f" with “{quote_error(line, 80)}”"
     return make_candidate(
-        material,
         case,
         fit_summary(problems, line, action, others=others),
-        rule=format_rule(f"{lists[-1]} fail", action),
-        remedies=(remedy.text,) if remedy.way is not RemedyKind.SAID else (),
-        words=(*names[:_MOST_CALLS], case.first.failure.subject),
+        rule=format_rule(condition, action),
+        # What a message offers is told as that; it is no remedy until a run has shown it.
+        remedies=(remedy.text,) if remedy and not is_said else (),
+        words=(*(names[:_MOST_CALLS] or (purpose,)), failure.subject),
     )
 
 
 def make_candidate(
-    material: Material,
     case: Case,
-    summary: str,
+    problem: str,
+    action: str = "",
     *,
+    when: str = "",
     rule: str = "",
     remedies: tuple[str, ...] = (),
     category: Category = Category.TOOL_USAGE,
@@ -625,22 +618,25 @@ def make_candidate(
 ) -> Candidate:
     """Make the candidate that a case supports; `is_answer` when knowing about the failure is remedy enough.
 
-    A destructive command may be mentioned, but it becomes neither a remedy nor a rule.
+    Its rule says what to do in case of the problem, or of `when`, unless `rule` says something else. A
+    destructive command may be mentioned, but it becomes neither a remedy nor a rule.
     """
+    if action:
+        rule = rule or format_rule(when or problem, action)
     harmless = tuple(remedy for remedy in remedies if not is_destructive(remedy))
     if harmless != remedies:
         rule, remedies = "", harmless
     family = case.key.split("|", 1)[1]
-    projects = material.past.projects_with(family) | {material.project}
+    projects = case.past.projects_with(family) | {case.project}
     is_common = category is Category.TOOL_USAGE and len(projects) >= COMMON_TO_PROJECTS
     signature, risk = case.first.failure.signature, suspicion(case.line, "")
     best = case.best_remedy()
     # Another client has no such mode to ask for, nor the sandbox that may forbid a call.
-    is_sandboxed = APPROVALS in material.reading.episode.extra and case.kind in _OF_SANDBOX
+    is_sandboxed = APPROVALS in case.reading.episode.extra and case.kind in _OF_SANDBOX
     is_of_client = best.text == OUTSIDE_ADVICE if best else is_sandboxed
     return Candidate(
         key=case.key,
-        summary=clip_words(summary),
+        summary=clip_words(f"{problem}: {action}" if action else problem),
         rule=rule,
         # What makes a message suspicious stays in it, so that its lesson waits for a person; a package that
         # it only offers to run is left out.
@@ -648,8 +644,8 @@ def make_candidate(
         category=category,
         # What a client's own tool refuses, it refuses in every repository.
         scope=Scope.TOOL if is_common or is_host_tool(signature.program) else Scope.REPO,
-        repo=material.project,
-        provider=material.reading.episode.provider if is_of_client else "",
+        repo=case.project,
+        provider=case.reading.episode.provider if is_of_client else "",
         tool=signature.program,
         tags=tags(*words, signature.program, signature.error),
         importance=importance(case, has_remedy=bool(remedies) or is_answer),

@@ -24,6 +24,7 @@ from archivist.reading.packages import (
 )
 from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
+from archivist.reading.run import RunReading
 from archivist.reading.shell import parse
 from archivist.reading.uninstalled import ANY_PROGRAM
 from archivist.reading.wording import (
@@ -42,6 +43,7 @@ from archivist.reflect.miners.material import (
     Material,
     describe_offer,
     describe_remedy,
+    folder_entry,
     lesson_with_advice,
     make_candidate,
 )
@@ -70,13 +72,11 @@ _STANDARD = frozenset(
 def mine_missing_modules(material: Material) -> Iterator[Candidate]:
     """Say which modules a project lacks at the start: one lesson and one install command for all."""
     for case in material.of_kind(FailureKind.MISSING_MODULE):
-        if not case.subjects:
-            continue
-        if not is_plain_name(case.first.failure.subject):
+        if not case.subjects or not is_plain_name(case.first.failure.subject):
             continue
         if is_uninstallable(case.first.failure.subject) and not case.best_remedy(RemedyKind.INSTALL):
             if case.remedies or case.tasks > 1:
-                yield _uninstallable_lesson(material, case)
+                yield _uninstallable_lesson(case)
             continue
         own = [module for module in case.subjects if is_own_module(module, material.project)]
         counts = {module: runs for module, runs in case.subjects.items() if module not in own}
@@ -98,10 +98,10 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
             continue
         step = case.best_remedy(RemedyKind.STEP)
         if not command and step:
-            yield lesson_with_advice(material, case, step, describe_remedy(case, step))
+            yield lesson_with_advice(case, step, describe_remedy(case, step))
             continue
         names = (
-            _name_of(module, is_typed=module in command or _is_typed(material, module))
+            _name_of(module, is_typed=module in command or _is_typed(case.reading, module))
             for module in needed[:_MOST_MODULES]
         )
         things = [*["the project itself"] * bool(own), *filter(None, names)]
@@ -111,7 +111,6 @@ def mine_missing_modules(material: Material) -> Iterator[Candidate]:
         missing = f"{format_list(things, most=_MOST_MODULES)} {are} not installed"
         start = "starting to run code or tests"
         yield make_candidate(
-            material,
             case,
             f"{missing}: {code(command)}" if command else missing,
             rule=format_rule(start, f"run {code(command)} first") if command else "",
@@ -131,17 +130,17 @@ def _name_of(missing: str, *, is_typed: bool) -> str:
     return code(missing) if is_typed else f"“{missing}”"
 
 
-def _is_typed(material: Material, name: str) -> bool:
+def _is_typed(reading: RunReading, name: str) -> bool:
     """Say whether a call of the run names it, and not only what a program printed."""
-    return any(name in act.event.text or name in act.event.target for act in material.reading.acts)
+    return any(name in act.event.text or name in act.event.target for act in reading.acts)
 
 
-def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
+def _uninstallable_lesson(case: Case) -> Candidate:
     """Say that this Python, or an installed package, has no such module."""
     module = case.first.failure.subject
     remedy = case.best_remedy()
     done = describe_remedy(case, remedy, is_whole=True) if remedy else ""
-    shown = _name_of(module, is_typed=is_standard(module) or _is_typed(material, module))
+    shown = _name_of(module, is_typed=is_standard(module) or _is_typed(case.reading, module))
     lacks = f"there is no module {shown} here"
     if is_standard(module):
         known = "is part of Python, but the one that runs here lacks it"
@@ -151,10 +150,10 @@ def _uninstallable_lesson(material: Material, case: Case) -> Candidate:
             known = f"was removed in Python {version}"
         lacks = f"{code(module)} {known}"
     return make_candidate(
-        material,
         case,
-        f"{lacks}: {done}" if done else lacks,
-        rule=format_rule(f"{shown} is not found", done) if done else "",
+        lacks,
+        done,
+        when=f"{shown} is not found",
         remedies=(remedy.text,) if remedy else (),
         category=Category.INFRA if is_standard(module) else Category.HEURISTIC,
         words=("python" if is_standard(module) else "import", module),
@@ -169,9 +168,9 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
     remedies = [(remedy, runs) for remedy, runs in case.remedies if remedy.way is RemedyKind.INSTALL]
     placed: Counter[str] = Counter()
     for remedy, runs in remedies:
-        placed[_folder_entry(remedy.text)] += runs
+        placed[folder_entry(remedy.text)] += runs
     folder = placed.most_common(1)[0][0] if placed else ""
-    remedies = [(remedy, runs) for remedy, runs in remedies if _folder_entry(remedy.text) == folder]
+    remedies = [(remedy, runs) for remedy, runs in remedies if folder_entry(remedy.text) == folder]
     seen = [(install, runs) for remedy, runs in remedies for install in installs(parse(remedy.text))]
     for text in (remedy.text for remedy, _ in remedies):
         # In other words a risky command would pass for a harmless one, or install something else.
@@ -205,12 +204,6 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
     return folder + " ".join((manager, *filter(None, packages.values()))), brought
 
 
-def _folder_entry(command: str) -> str:
-    """Return the beginning of a command line that enters a folder, or nothing."""
-    entered = ENTERS.match(command)
-    return entered[0] if entered else ""
-
-
 def _without_arguments(case: Case) -> Remedy | None:
     """Return the best remedy; where it runs the missing command through another, only up to its name.
 
@@ -229,7 +222,7 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
     """Say which command is missing, once a second run missed it or something is known to provide it."""
     together: dict[str, str] = {}
     for case in material.of_kind(FailureKind.MISSING_COMMAND):
-        if case.key.endswith(ANY_PROGRAM) and (found := _mine_uninstalled(material, case)):
+        if case.key.endswith(ANY_PROGRAM) and (found := _mine_uninstalled(case)):
             together |= dict.fromkeys(case.subjects, found.remedies[0])
             yield found
     for case in material.of_kind(FailureKind.MISSING_COMMAND):
@@ -244,13 +237,11 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
             continue
         remedy = remedy or _called_by_path(material.works, subject)
         if remedy is None:
-            summary, offer = f"{missing} is not installed here", case.offer
-            said = describe_offer(offer) if offer else ""
             yield make_candidate(
-                material,
                 case,
-                f"{summary}: {said}" if said else summary,
-                rule=format_rule(f"{missing} is needed", said) if said else "",
+                f"{missing} is not installed here",
+                describe_offer(offer) if (offer := case.offer) else "",
+                when=f"{missing} is needed",
                 category=Category.INFRA,
             )
             continue
@@ -258,7 +249,6 @@ def mine_missing_commands(material: Material) -> Iterator[Candidate]:
         lacks = "is not found until it is installed" if is_install else "is not installed here"
         lacks = "is installed, but not on the PATH" if _is_elsewhere(case, remedy) else lacks
         yield make_candidate(
-            material,
             case,
             f"{missing} {lacks}: {done}",
             rule=format_rule(f"{missing} is needed", f"run {done} first" if is_install else done),
@@ -285,22 +275,22 @@ def _is_elsewhere(case: Case, remedy: Remedy) -> bool:
     return remedy.way is RemedyKind.COMMAND and is_named_once and bool(_RUNS_INSTALLED.match(remedy.text))
 
 
-def _mine_uninstalled(material: Material, case: Case) -> Candidate | None:
+def _mine_uninstalled(case: Case) -> Candidate | None:
     """Say which programs are missing until the project is installed: one cause, however many there are."""
-    past = material.past.runs_meeting(material.project, case.key)
+    past = case.past.runs_meeting(case.project, case.key)
     noted = [run.digest_part("failures").get(case.key) or {} for run in past]
     typed = {name for entry in noted for name in entry.get("typed") or ()}
     names = [
-        _name_of(name, is_typed=name in typed or _is_typed(material, name))
+        shown
         for name in sorted(case.subjects)
         if _is_program_name(name)
+        and (shown := _name_of(name, is_typed=name in typed or _is_typed(case.reading, name)))
     ]
-    names, remedy = [*filter(None, names)], case.best_remedy(RemedyKind.STEP)
+    remedy = case.best_remedy(RemedyKind.STEP)
     if remedy is None or not names[1:]:
         return None
     missing = f"{format_list(names, most=_MOST_MODULES)} are missing in a fresh worktree"
     return make_candidate(
-        material,
         case,
         f"{code(remedy.text)} first: {missing}",
         rule=format_rule("a worktree is fresh", f"run {code(remedy.text)} before checks and tests"),
@@ -323,7 +313,6 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
         is_plain = remedy is not None and is_plain_name(remedy.text) and is_plain_name(remedy.instead)
         if remedy is not None and is_plain and case.runs > 1:
             yield make_candidate(
-                material,
                 case,
                 f"{code(remedy.instead)} does not exist: it is {code(remedy.text)}",
                 rule=format_rule(f"{code(remedy.instead)} is looked for", f"open {code(remedy.text)}"),
@@ -333,7 +322,7 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
             )
             continue
         if case.first.act.steps and (other := case.best_remedy(RemedyKind.COMMAND)):
-            yield lesson_with_advice(material, case, other, describe_remedy(case, other))
+            yield lesson_with_advice(case, other, describe_remedy(case, other))
             continue
         subject = case.first.failure.subject.rstrip("/")
         is_of_project = not subject.startswith(("/", "~")) and not re.search(r"::|[*?<>$|\s]", subject)
@@ -344,10 +333,10 @@ def mine_missing_files(material: Material) -> Iterator[Candidate]:
             for argument in (act.event.target, *(word for step in act.steps for word in step.arguments))
         )
         path = relative_path(case.first.failure.subject)
-        named = _name_of(path, is_typed=_is_typed(material, subject)) if subject and is_of_project else ""
+        named = _name_of(path, is_typed=_is_typed(case.reading, subject)) if subject and is_of_project else ""
         if case.runs > 1 and named and not is_found:
             summary = f"there is no file or folder {named}"
-            yield make_candidate(material, case, summary, category=Category.HEURISTIC)
+            yield make_candidate(case, summary, category=Category.HEURISTIC)
 
 
 def mine_environment(material: Material) -> Iterator[Candidate]:
@@ -359,11 +348,11 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
         if absent and is_own_module(absent[2], material.project):
             continue
         if remedy and remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP):
-            yield lesson_with_advice(material, case, remedy, describe_remedy(case, remedy))
+            yield lesson_with_advice(case, remedy, describe_remedy(case, remedy))
             continue
         cause, package, pin = _cause(failure)
         at_fault = package or (absent[2].split(".")[0] if absent else "")
-        if at_fault and not _is_typed(material, at_fault):
+        if at_fault and not _is_typed(case.reading, at_fault):
             # Only the error names it, and whoever wrote the program chose what it prints.
             if not is_plain_name(absent[2] if absent else at_fault):
                 continue
@@ -389,10 +378,10 @@ def mine_environment(material: Material) -> Iterator[Candidate]:
             done = done.split(_WORKED_COUNT)[0]
         done += addition
         yield make_candidate(
-            material,
             case,
-            f"{problem}: {done}" if done else problem,
-            rule=format_rule(f"the project fails with “{error}”", done) if done else "",
+            problem,
+            done,
+            when=f"the project fails with “{error}”",
             remedies=tuple(filter(None, (remedy.text if remedy else "", pin))),
             category=Category.INFRA,
             words=("version", failure.subject.split(".")[0]),

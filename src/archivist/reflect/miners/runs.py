@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
-from archivist.reading.calls import ToolCall
 from archivist.reading.history import AttemptCounts
 from archivist.reading.outcomes import has_worked
 from archivist.reading.rules import FailureKind
@@ -74,8 +72,27 @@ def _compare(
         has_timed_out = counts.timeout >= _LEAST_TIMEOUTS and counts.timeout > counts.ok
         if others and (has_timed_out or has_failed):
             best = max(others, key=lambda other: others[other].ok)
-            lesson = _provider_lesson(material, purpose, name, counts, best)
-            yield replace(lesson, provider=provider) if provider else lesson
+            if counts.timeout >= _LEAST_TIMEOUTS:
+                problem, action = f"timed out {counts.timeout} times", f"run it in parts or use {best}"
+            else:
+                problem, action = f"failed all {counts.failed} times", f"use {best}"
+            shown = [act for act in material.reading.acts if act.purpose == purpose and act.steps]
+            shown.sort(key=lambda act: not (act.failure and act.failure.kind is FailureKind.TIMEOUT))
+            command = code(purpose)
+            yield Candidate(
+                key=f"{material.project}|provider:{name}:{purpose}",
+                summary=clip_words(f"{command} {problem} with {name}, while {best} finished it: {action}"),
+                rule=format_rule(f"{command} is to be run by {name}", action),
+                category=Category.PROVIDER_QUIRK,
+                scope=Scope.PROVIDER,
+                repo=material.project,
+                provider=provider or name,
+                tool=purpose,
+                tags=tags(name, purpose, "timeout" if counts.timeout else "failure"),
+                importance=_PROVIDER_IMPORTANCE,
+                events=tuple(act.event.id for act in shown[:4]),
+                remedies=(action,),
+            )
 
 
 def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
@@ -84,32 +101,6 @@ def _reliable_providers(attempts: Mapping[str, AttemptCounts]) -> list[str]:
         for name, counts in attempts.items()
         if counts.ok and not counts.timeout and counts.failed <= counts.ok
     ]
-
-
-def _provider_lesson(
-    material: Material, purpose: str, name: str, counts: AttemptCounts, other: str
-) -> Candidate:
-    command = code(purpose)
-    if counts.timeout >= _LEAST_TIMEOUTS:
-        problem, action = f"timed out {counts.timeout} times", f"run it in parts or use {other}"
-    else:
-        problem, action = f"failed all {counts.failed} times", f"use {other}"
-    shown = [act for act in material.reading.acts if act.purpose == purpose and act.steps]
-    shown.sort(key=lambda act: not (act.failure and act.failure.kind is FailureKind.TIMEOUT))
-    return Candidate(
-        key=f"{material.project}|provider:{name}:{purpose}",
-        summary=clip_words(f"{command} {problem} with {name}, while {other} finished it: {action}"),
-        rule=format_rule(f"{command} is to be run by {name}", action),
-        category=Category.PROVIDER_QUIRK,
-        scope=Scope.PROVIDER,
-        repo=material.project,
-        provider=name,
-        tool=purpose,
-        tags=tags(name, purpose, "timeout" if counts.timeout else "failure"),
-        importance=_PROVIDER_IMPORTANCE,
-        events=tuple(act.event.id for act in shown[:4]),
-        remedies=(action,),
-    )
 
 
 def mine_thrashing(material: Material) -> Iterator[Candidate]:
@@ -139,7 +130,8 @@ def mine_undone(material: Material) -> Iterator[Candidate]:
     told = [undone for undone in find_undone_edits(acts) if undone.words and _SOURCE_FILE.search(undone.file)]
     for undone in told[:_MOST_UNDONE]:
         check, failure = undone.check, undone.check.failure
-        passed = next((act for act in acts[undone.undo.at :] if _passes(act, check.purpose)), None)
+        later = (act for act in acts[undone.undo.at :] if act.purpose == check.purpose)
+        passed = next(filter(has_worked, later), None)
         between = acts[undone.undo.at + 1 : passed.at] if passed else ()
         edits = [act for act in between if act.changes and not act.has_failed]
         # Of several edits any may have been what helped.
@@ -162,10 +154,6 @@ def mine_undone(material: Material) -> Iterator[Candidate]:
             severity=Severity.INFO,
             events=tuple(act.event.id for act in (undone.edit, check, undone.undo, *filter(None, (passed,)))),
         )
-
-
-def _passes(act: ToolCall, purpose: str) -> bool:
-    return act.purpose == purpose and has_worked(act)
 
 
 def mine_outliers(material: Material) -> Iterator[Candidate]:

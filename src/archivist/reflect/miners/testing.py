@@ -12,7 +12,7 @@ from archivist.lessons.risky_text import is_plain_name
 from archivist.reading.making import mends_style
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
+from archivist.reading.run import CODE_KINDS, call_text
 from archivist.reading.runner_reports import TIMEOUT, error_class, read_report, shown_class
 from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
@@ -83,7 +83,6 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         if is_commit:
             problem = f"{code(check)} runs checks here that often refuse it{found}"
         yield make_candidate(
-            material,
             case,
             f"{problem}: {action}",
             rule=format_rule(f"{name} is to be run", action) if remedy else "",
@@ -106,7 +105,6 @@ def mine_ci(material: Material) -> Iterator[Candidate]:
         commands = format_list([code(text) for text, _ in often])
         counted = format_list([f"{code(text)} ({format_run_count(runs)} had not)" for text, runs in often])
         candidate = make_candidate(
-            material,
             case,
             f"CI check “{check}” fails after a push: run {counted} before you push",
             rule=format_rule("you are about to push", f"run {commands} first"),
@@ -119,8 +117,7 @@ def mine_ci(material: Material) -> Iterator[Candidate]:
 
 def _is_of_check(material: Material, case: Case, command: str) -> bool:
     """Say whether a command helped no other check of the server more, where several failed in one run."""
-    runs = [*(run.digest_part("failures") for run in material.past.runs_of(material.project))]
-    runs.append(material.reading.digest.get("failures") or {})
+    runs = material.noted_failures
     purpose = command_purpose(parse(command)[0])
 
     def weight(key: str) -> tuple[int, bool]:
@@ -135,12 +132,15 @@ def _is_of_check(material: Material, case: Case, command: str) -> bool:
 
 def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterator[Candidate]:
     """Say which rules of a linter new code keeps breaking, where nothing mends them by itself."""
-    past = material.past.runs_meeting(material.project, case.key)
-    # What this run noted was judged, as that of earlier runs.
-    noted = [*(run.digest_part("failures") for run in past), material.reading.digest.get("failures") or {}]
-    rules = [dict.fromkeys((entries.get(case.key) or {}).get("errors") or ()) for entries in noted]
+    noted = [failures.get(case.key) or {} for failures in material.noted_failures]
+    rules = [dict.fromkeys(entry.get("errors") or ()) for entry in noted]
     counts = Counter(rule for some in rules for rule in some)
-    often = [rule for rule, runs in counts.most_common(_MOST_RULES) if runs >= _OFTEN and _is_rule(rule)]
+    often = [
+        rule
+        for rule, runs in counts.most_common(_MOST_RULES)
+        # A compiler's number says too little.
+        if runs >= _OFTEN and is_plain_name(rule) and " " not in rule and not _COMPILER_CODE.fullmatch(rule)
+    ]
     # A run in which the check found something else did not meet it.
     if rules[-1].keys().isdisjoint(often):
         return
@@ -152,18 +152,12 @@ def _mine_recurring_rules(material: Material, case: Case, check: str) -> Iterato
     quoted = format_list([f"“{rule}”" for rule in often])
     problem = f"{code(case.command if is_whole else check)} {verb} {quoted}"
     yield make_candidate(
-        material,
         case,
         problem,
         category=Category.TEST_STRATEGY,
         words=("checks", check),
         is_answer=True,
     )
-
-
-def _is_rule(name: str) -> bool:
-    """Say whether a name is that of a linter's rule: a compiler's number says too little."""
-    return is_plain_name(name) and " " not in name and not _COMPILER_CODE.fullmatch(name)
 
 
 def mine_leftovers(material: Material) -> Iterator[Candidate]:
@@ -177,7 +171,6 @@ def mine_leftovers(material: Material) -> Iterator[Candidate]:
         problem = f"{called} {'fail' if names[1:] else 'fails'} on files below {code(folder)}"
         verdict = "they were left there and are not your bug: ask before you delete them"
         yield make_candidate(
-            material,
             case,
             f"{problem}: {verdict}",
             rule=format_rule(problem, "do not look for the cause in your change"),
@@ -203,14 +196,14 @@ def mine_unfiltered(material: Material) -> Iterator[Candidate]:
         # Of the ways that ran fewer tests the one that most runs took; of another program only the proven.
         whole = max(row[3] for row in rows if row[0] == form)
         fewer = Counter(
-            row[0] for row in rows if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0]
+            row[0]
+            for row in rows
+            if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0] and _is_same_runner(row[0], form)
         )
-        fewer = Counter({each: runs for each, runs in fewer.items() if _is_same_runner(each, form)})
         fewer.update((proof.text,) if proof else ())
         better = next(iter(fewer.most_common(1)), ("", 0))[0]
         action = f"use {code(better)}" if better else "whatever it is given"
         yield make_candidate(
-            material,
             case,
             f"{code(form)} runs all tests{': ' if better else ', '}{action}",
             rule=format_rule(f"{code(form)} is to be run", action) if better else "",
@@ -232,7 +225,10 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
     for case in material.cases:
         act = case.first.act
         is_cured = any(remedy.way is not RemedyKind.EDIT for remedy, _ in case.remedies)
-        is_chance = case.is_passing_by_itself or _is_never_mended(case)
+        # One test that fails in one task after the other, and passed once with nothing done, is never mended.
+        is_one_test = case.kind is FailureKind.TEST_FAILURE and bool(case.first.failure.signature.words)
+        is_never_mended = is_one_test and bool(case.fleeting) and case.tasks >= _OFTEN
+        is_chance = case.is_passing_by_itself or is_never_mended
         if not is_chance or is_cured or case.kind not in _CHANCE_KINDS or not act.steps:
             continue
         # A count of failing tests may be another test each time.
@@ -246,7 +242,6 @@ def mine_flaky(material: Material) -> Iterator[Candidate]:
             continue
         command, error = code(shown), quote_error(case.line, 80)
         yield make_candidate(
-            material,
             case,
             f"{command} fails now and then (“{error}”): run it again",
             rule=format_rule(f"{command} fails with “{error}”", "run it again before anything else"),
@@ -275,7 +270,6 @@ def _flaky_test(material: Material, case: Case) -> Candidate:
         others = _real_errors(material, case)
         real = f"; {format_list(others[:2])} there {'are' if others[1:] else 'is'} real" if others else ""
     found = make_candidate(
-        material,
         case,
         f"{problem}: run it again{real}",
         rule=format_rule(f"{command} fails with “{error}”", "run it again before looking for a cause"),
@@ -290,18 +284,12 @@ def _real_errors(material: Material, case: Case) -> list[str]:
     """Return of what else the same test failed in runs of the project, without passing by itself."""
     kind, program, _, name = (*case.key.split(":", 3), "", "")[:4]
     found: dict[str, None] = {}
-    for digest in material.digests:
-        for key, entry in (digest.get("failures") or {}).items():
+    for failures in material.noted_failures:
+        for key, entry in failures.items():
             is_same = key != case.key and key.startswith(f"{kind}:{program}:") and key.endswith(f":{name}")
             if name and is_same and not entry.get("fleeting"):
                 found[shown_class(entry["line"])] = None
     return [each for each in found if each]
-
-
-def _is_never_mended(case: Case) -> bool:
-    """Say whether one test fails in one task after the other, and passed once with nothing done."""
-    is_named = case.kind is FailureKind.TEST_FAILURE and bool(case.first.failure.signature.words)
-    return is_named and bool(case.fleeting) and case.tasks >= _OFTEN
 
 
 def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
@@ -312,7 +300,7 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
     for case in material.cases:
         failure = case.first.failure
         is_test = case.is_of_code and case.first.act.is_test and bool(failure.signature.words)
-        if not is_test or _is_named_by_task(case, material) or not _is_preexisting(case, material):
+        if not is_test or _is_named_by_task(case) or not _is_preexisting(case):
             continue
         test = failure.signature.words[0]
         remedy = case.best_remedy(RemedyKind.EDIT)
@@ -336,7 +324,6 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         if remedy is not None and remedy.text != "edit":
             verdict += f"; {remedy.text.replace('change', 'changing', 1)} helps"
         yield make_candidate(
-            material,
             case,
             f"{what} {since}{because}: {verdict}",
             rule=format_rule(f"{what}{because}", "do not look for the cause in your change"),
@@ -347,9 +334,9 @@ def mine_not_your_bug(material: Material) -> Iterator[Candidate]:
         )
 
 
-def _is_named_by_task(case: Case, material: Material) -> bool:
+def _is_named_by_task(case: Case) -> bool:
     """Say whether the task names the failing test or its file: then the run is meant to fix it."""
-    wanted = set(_TEST_NAME.findall(material.reading.episode.task))
+    wanted = set(_TEST_NAME.findall(case.reading.episode.task))
     for met in case.met if wanted else ():
         failure = met.failure
         words = (failure.line, *failure.signature.words, *failure.files, met.act.event.output)
@@ -358,7 +345,7 @@ def _is_named_by_task(case: Case, material: Material) -> bool:
     return False
 
 
-def _is_preexisting(case: Case, material: Material) -> bool:
+def _is_preexisting(case: Case) -> bool:
     # Where no test was found none failed, and a call that writes files changed the project itself.
     if any(
         _NOTHING_RUN.search(met.act.event.output) or any(not change.is_restored for change in met.act.changes)
@@ -370,10 +357,11 @@ def _is_preexisting(case: Case, material: Material) -> bool:
         return False
     # What may have overcome it is told once a second run did the same; until then nobody is to blame.
     met_at = {met.act.at for met in case.met}
-    if any(guess.act.at in met_at and guess.cure and _is_guess(guess) for guess in material.reading.checks):
+    guesses = [each for each in case.reading.checks if each.failure.kind is not FailureKind.CHECK]
+    if any(guess.act.at in met_at and guess.cure for guess in guesses):
         return False
     calls = {call_text(met.act) for met in case.met}
-    if any(material.past.has_passed(material.project, case.key, call) for call in calls):
+    if any(case.past.has_passed(case.project, case.key, call) for call in calls):
         return False
     # What fails first and passes after the change is what the task was about.
     is_fixed = any(met.is_of_task or met.cure for met in case.met)
@@ -383,14 +371,10 @@ def _is_preexisting(case: Case, material: Material) -> bool:
     if case.tasks > 1 and is_witnessed and (case.remedies or not is_fixed):
         return True
     # A run that finished its task left the failure as it was, after another test had passed.
-    is_left = material.reading.episode.status is EpisodeStatus.SUCCESS and any(
-        act.is_test and not act.has_failed for act in material.reading.acts
+    is_left = case.reading.episode.status is EpisodeStatus.SUCCESS and any(
+        act.is_test and not act.has_failed for act in case.reading.acts
     )
     return is_left and not is_fixed and case.untouched > 0 and len(_quote_case(case)) > _SHORTEST_QUOTE
-
-
-def _is_guess(check: ObservedFailure) -> bool:
-    return check.failure.kind is not FailureKind.CHECK
 
 
 def _quote_case(case: Case, remedy: Remedy | None = None) -> str:

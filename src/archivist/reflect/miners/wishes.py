@@ -26,11 +26,8 @@ from archivist.reflect.miners.wish_frames import (
     LONGEST_WISH,
     languages_of,
 )
-from archivist.reflect.own_words import NEW_STYLE, hide_quotations, own_words, split_sentences
+from archivist.reflect.own_words import own_words, split_sentences
 from archivist.reflect.requests import (
-    AT_END,
-    IN_TASK,
-    RULE,
     Request,
     find_repeated,
     find_requests,
@@ -153,17 +150,15 @@ def mine_wishes(material: Material) -> list[Candidate]:
 def find_typed_requests(reading: RunReading) -> list[tuple[Event, list[Request]]]:
     """Return what the user asked for in each typed message; with the task, what stands beside it."""
     found: list[tuple[Event, list[Request]]] = []
+    # A client's own commands say nothing.
+    last = max((event.seq for event in reading.said if not event.text.startswith("/")), default=-1)
     for place, event in enumerate(reading.said):
         if event.extra.get(TYPED) is True:
             is_task = not place and not reading.episode.is_part
             requests = find_requests([event.text], is_task=is_task)
+            requests = [request._replace(is_last=event.seq == last) for request in requests]
             found += [(event, requests)] if requests else []
     return found
-
-
-def last_typed(reading: RunReading) -> int:
-    """Return the number of the last message that the user typed; a client's own commands say nothing."""
-    return max((event.seq for event in reading.said if not event.text.startswith("/")), default=-1)
 
 
 def _mine_repeated(material: Material) -> Iterator[Candidate]:
@@ -173,17 +168,13 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
     if not made:
         return
     this = episode.parent or episode.id
-    last = last_typed(material.reading)
-    ours = [request._replace(is_last=event.seq == last) for event, requests in made for request in requests]
+    ours = [request for _, requests in made for request in requests]
     heard = [(this, episode.task or this, ours)]
     for run in reversed(material.past.runs_of(material.project)):
         # A session with its parts is one run.
         if (session := run.parent or run.run) != this:
-            noted = [
-                Request(str(words), kind == RULE, AT_END in rest, IN_TASK in rest)
-                for kind, words, *rest in run.digest.get("asked") or ()
-            ]
-            heard.append((session, run.task, noted))
+            noted = map(Request.from_row, run.digest.get("asked") or ())
+            heard.append((session, run.task, [*noted]))
     latest = join_sources(heard)
     oldest_first = {run: requests for run, requests in reversed(latest.items()) if run != this}
     for event, requests in made:
@@ -236,16 +227,13 @@ def find_wishes(message: str, *, is_task: bool = False) -> list[tuple[str, bool]
     if len(words) > _LONGEST_MESSAGE:
         return []
     found: list[tuple[str, bool]] = []
-    # A wish is not searched in what the user quotes, but it may name it.
-    spoken_words = hide_quotations(words)
-    new_style = NEW_STYLE.search(spoken_words)
     is_strict = is_task or len(words) > _LONG_MESSAGE
-    strict_from = 0 if is_strict else new_style.start() if new_style else len(words)
-    for spoken, start in split_sentences(spoken_words):
+    # A wish is not searched in what the user quotes, but it may name it.
+    for spoken, start, is_foreign in split_sentences(words):
         if len(spoken) > LONGEST_WISH or len(spoken.encode()) < _SHORTEST_WISH:
             continue
         sentence = words[start : start + len(spoken)]
-        if start >= strict_from:
+        if is_strict or is_foreign:
             if _is_standing_in_task(spoken) or (not words[:start].strip() and _is_taste(spoken)):
                 found.append((sentence, True))
         elif wish := _find_wish(spoken):

@@ -140,7 +140,9 @@ class ModelCaller:
         try:
             result = await agent.run(text, usage_limits=limits)
         except (AgentRunError, UserError) as error:
-            problem = self._without_key(str(error))
+            problem = shorten_line(make_legible(str(error)), _LONGEST_PROBLEM)
+            key = self._target.key if isinstance(self._target, Endpoint) else ""
+            problem = problem.replace(key, "[key]") if key else problem
             if "output retries" in problem:
                 problem = "it does not have the form that was asked for, nor does its correction"
             other = "schema" if has_tools else "tools"
@@ -149,11 +151,6 @@ class ModelCaller:
                 hint=f"try archivist config set --global model.output {other}, or a larger model",
             ) from None
         return result.output
-
-    def _without_key(self, text: str) -> str:
-        key = self._target.key if isinstance(self._target, Endpoint) else ""
-        text = shorten_line(make_legible(text), _LONGEST_PROBLEM)
-        return text.replace(key, "[key]") if key else text
 
 
 async def _drop_key(request: httpx2.Request) -> None:

@@ -75,7 +75,7 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
     was no chance.
     """
     events = {event.id for event in cited}
-    calls = [act for act in material.reading.acts if act.event.id in events]
+    calls = material.calls_of(cited)
     if not any(act.has_failed for act in calls):
         remarked = {event.seq - 1 for event in cited if event.kind is EventKind.MESSAGE}
         calls += [act for act in material.reading.acts if act.event.seq in remarked and act not in calls]
@@ -92,18 +92,12 @@ def find_case(material: Material, cited: Sequence[Event], summary: str) -> Case 
         is_named = bool(named) and is_shown(named, called)
         rank = (is_sure, is_named, *_likeness(summary, met_there), len(met_there), -place)
         if best is None or rank > best[0]:
-            best = rank, _as_cited(case, met_there)
-    reported = [reported_case(material, event) for event in cited]
-    reported += [printed_case(material, act) for act in calls]
-    return best[1] if best is not None else next(filter(None, reported), None)
-
-
-def _as_cited(case: Case, cited: Sequence[ObservedFailure]) -> Case:
-    """Return a case in the words of the occurrences that are cited, which come first."""
-    others = [met for met in case.met if met not in cited]
-    first = cited[0]
-    command = first.act.display_text if first.act.steps else ""
-    return replace(case, met=(*cited, *others), line=first.failure.line, command=command)
+            # In the words of the occurrences that are cited, which come first.
+            others, first = [met for met in case.met if met not in met_there], met_there[0]
+            command = first.act.display_text if first.act.steps else ""
+            told = replace(case, met=(*met_there, *others), line=first.failure.line, command=command)
+            best = rank, told
+    return best[1] if best is not None else next(_unmarked_cases(material, cited, calls), None)
 
 
 def _likeness(summary: str, cited: Sequence[ObservedFailure]) -> tuple[int, int]:
@@ -132,46 +126,36 @@ def other_cases(material: Material, act: ToolCall) -> list[Case]:
     return found
 
 
-def reported_case(material: Material, event: Event) -> Case | None:
-    """Return the failure that a user's message reports, by an error that was pasted; None without one."""
-    if event not in material.reading.said:
-        return None
-    failure = detect_failure(_SHELL, "", None, True, event.text)
-    if failure is None or not _PASTED.search(failure.line):
-        return None
-    after = [act.at for act in material.reading.acts if act.event.seq > event.seq]
-    at = (after[0] if after else len(material.reading.acts)) - 1
-    return _single_case(material, ToolCall(event, at, failure=failure), failure)
-
-
-def printed_case(material: Material, act: ToolCall) -> Case | None:
-    """Return a failure that a call only printed and ended well: of a hook, or of a check elsewhere."""
-    is_shown_file = act.is_look and not (act.main and act.main.program == "gh")
-    output = act.event.output
-    if act.has_failed or not act.steps or is_shown_file or not _PRINTED.search(output):
-        return None
-    if _DATA.match(output):
+def _unmarked_cases(material: Material, events: Iterable[Event], calls: Iterable[ToolCall]) -> Iterator[Case]:
+    """Yield errors that the user pasted, and those that a call printed, of a hook or a check elsewhere."""
+    for event in events:
+        if event in material.reading.said:
+            failure = detect_failure(_SHELL, "", None, True, event.text)
+            if failure and _PASTED.search(failure.line):
+                after = [act.at for act in material.reading.acts if act.event.seq > event.seq]
+                at = (after[0] if after else len(material.reading.acts)) - 1
+                yield _single_case(material, ToolCall(event, at, failure=failure), failure)
+    for act in calls:
+        is_shown_file = act.is_look and not (act.main and act.main.program == "gh")
+        output = act.event.output
+        if act.has_failed or not act.steps or is_shown_file or not _PRINTED.search(output):
+            continue
         # What a service returns as data quotes what others wrote.
-        return None
-    failure = detect_failure(_SHELL, act.event.text, None, True, output)
-    return _single_case(material, replace(act, failure=failure), failure) if failure else None
+        failure = None if _DATA.match(output) else detect_failure(_SHELL, act.event.text, None, True, output)
+        if failure:
+            yield _single_case(material, replace(act, failure=failure), failure)
 
 
 def _single_case(material: Material, act: ToolCall, failure: Failure) -> Case:
-    key = f"{material.project}|{failure_key(failure)}"
-    met = ObservedFailure(act, failure, key)
-    return Case(
-        key=key, met=(met,), runs=1, tasks=1, untouched=0, fleeting=0, subjects={}, remedies=(), vain={},
-        places=(), command=act.display_text if act.steps else "", line=failure.line,
-        shown={}, calls={}, varying=frozenset(),
-    )  # fmt: skip
+    key, command = f"{material.project}|{failure_key(failure)}", act.display_text if act.steps else ""
+    met = (ObservedFailure(act, failure, key),)
+    return Case(key, met, material.reading, material.past, command, failure.line)
 
 
 def all_cases(material: Material) -> list[Case]:
     """Return the failures of a run with those that only the user reported or that were only printed."""
-    reported = [reported_case(material, event) for event in material.reading.said]
-    reported += [printed_case(material, act) for act in material.reading.acts]
-    return [*material.cases, *(case for case in reported if case)]
+    reading = material.reading
+    return [*material.cases, *_unmarked_cases(material, reading.said, reading.acts)]
 
 
 def proven_remedies(case: Case) -> list[Remedy]:
@@ -244,17 +228,16 @@ def mending_edits(failed: ToolCall, between: Sequence[ToolCall]) -> tuple[ToolCa
 
 
 def _names_files(failed: ToolCall, act: ToolCall) -> bool:
-    shown = f"{failed.event.text}\n{failed.event.output}"
-    return any(_names_file(shown, edit.file) for edit in act.changes)
-
-
-def _names_file(text: str, file: str) -> bool:
-    """Say whether a text names a file, whatever its ending: what is compiled has another one."""
-    path = PurePosixPath(file.replace("\\", "/"))
-    if path.stem not in text:
-        return False
-    found = re.finditer(rf"(?:([\w@.+-]{{1,100}})/)?(?<![\w.+-]){re.escape(path.stem)}\.\w", text)
-    return any(match[1] in (None, ".", path.parent.name) for match in found)
+    """Say whether a failure names a file that was edited, whatever its ending: built files have another."""
+    text = f"{failed.event.text}\n{failed.event.output}"
+    paths = (PurePosixPath(edit.file.replace("\\", "/")) for edit in act.changes)
+    for path in paths:
+        if path.stem in text:
+            named = rf"(?:([\w@.+-]{{1,100}})/)?(?<![\w.+-]){re.escape(path.stem)}\.\w"
+            folders = {match[1] for match in re.finditer(named, text)}
+            if not folders.isdisjoint((None, ".", path.parent.name)):
+                return True
+    return False
 
 
 def calls_between(failed: ToolCall, material: Material, until: float) -> list[ToolCall]:

@@ -8,10 +8,11 @@ says of an issue must agree with the last report about that issue.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from archivist.cold_start import lazy_pattern
+from archivist.lessons.risky_text import suspicion
 from archivist.lessons.support import content_words, holds_form, is_shown, names_in, normal_text
 from archivist.records import Entry
 from archivist.reflect.model.questions.insights import ProposedInsight
@@ -47,10 +48,7 @@ _SAYS_ENDED = lazy_pattern(
 
 
 def verify_insight(
-    claim: ProposedInsight,
-    entries: Mapping[int, Entry],
-    suspicion: Callable[[str, str], str],
-    issue_signs: Mapping[int, str],
+    claim: ProposedInsight, entries: Mapping[int, Entry], issue_signs: Mapping[int, str]
 ) -> list[Entry]:
     """Return the entries that show an insight; raise ClaimError when they do not.
 

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from archivist.audit.report import LessonRecommendation, RecommendedStep, recommend_steps
+from archivist.audit.report import RecommendedStep, recommend_steps
 from archivist.clock import to_text
 from archivist.lessons import gate
 from archivist.lessons.candidate import LessonChange, Sighting
@@ -57,7 +57,9 @@ def _ask_rewordings(bank: Bank, talk: Conversation) -> list[ClaimedLesson]:
         lesson = bank.lessons.get(each.lesson)
         if not gate.may_be_superseded(lesson) or not _is_first(bank, talk, rewording.QUESTION, (lesson,)):
             continue
-        reply = talk.ask(rewording.QUESTION, _describe_lesson(lesson, each))
+        detail = f"\nIts error: {lesson.detail}" if lesson.detail else ""
+        why = f"Why it did not help: {each.reason}"
+        reply = talk.ask(rewording.QUESTION, f"<record>\n{_lesson_line(lesson)}{detail}\n{why}\n</record>")
         if reply is None:
             break
         check = partial(verification.verify_rewording, lesson=lesson)
@@ -112,8 +114,3 @@ def find_alike(lessons: Sequence[Lesson]) -> list[list[Lesson]]:
 def _lesson_line(lesson: Lesson) -> str:
     parts = (lesson.summary, lesson.rule, " ; ".join(lesson.remedies))
     return f"{lesson.short_id}: {' | '.join(part for part in parts if part)}"
-
-
-def _describe_lesson(lesson: Lesson, why: LessonRecommendation) -> str:
-    detail = f"\nIts error: {lesson.detail}" if lesson.detail else ""
-    return f"<record>\n{_lesson_line(lesson)}{detail}\nWhy it did not help: {why.reason}\n</record>"

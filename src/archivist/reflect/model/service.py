@@ -20,9 +20,8 @@ from archivist.clock import to_text
 from archivist.errors import AccessError, BudgetError, ConfigError
 from archivist.files.processes import is_process_gone, name_process
 from archivist.lessons import gate
-from archivist.lessons.candidate import Candidate, LessonChange
+from archivist.lessons.candidate import Candidate
 from archivist.lessons.quarantine import lesson_suspicion
-from archivist.lessons.risky_text import suspicion
 from archivist.paths import is_file, spending_file
 from archivist.records import ARCHIVIST, ActorKind, Entry, Episode, Event, Lesson, Provenance
 from archivist.records.plain import canonical_json, to_plain
@@ -66,11 +65,13 @@ from archivist.reflect.model.record import RunRecord, describe_entries, describe
 from archivist.reflect.model.sure_facts import add_sure_facts
 from archivist.reflect.model.verification import EventTexts
 from archivist.reflect.service import (
+    has_our_summary,
     history_of,
     load_context,
     make_sighting,
     notes_of,
     read_context,
+    split_kept,
     tell_run,
 )
 from archivist.service import BankService
@@ -94,6 +95,8 @@ _SCHEMA_TOKENS = 900
 _UNREAD_DAYS = 7
 _MOST_UNREAD = 20
 _MOST_COUNTED = 500
+_NOT_CONFIGURED = "no model is configured"
+_CONFIGURE = "archivist config set --global model.name openai:NAME"
 _TRIAL = ModelQuestion(
     "trial",
     1,
@@ -184,7 +187,7 @@ class LanguageModel(BankService):
             return ""
         endpoint = configured_endpoint(self._bank.config.model)
         if endpoint is None:
-            return "no model is configured: archivist config set --global model.name openai:NAME"
+            return f"{_NOT_CONFIGURED}: {_CONFIGURE}"
         if not is_installed():
             return "a language model needs the extra llm: pip install 'archivist-memory[llm]'"
         if endpoint.label not in allowed_endpoints():
@@ -211,9 +214,7 @@ class LanguageModel(BankService):
         """Return the configured endpoint, or raise ConfigError."""
         endpoint = configured_endpoint(self._bank.config.model)
         if endpoint is None:
-            raise ConfigError(
-                "no model is configured", hint="archivist config set --global model.name openai:NAME"
-            )
+            raise ConfigError(_NOT_CONFIGURED, hint=_CONFIGURE)
         return endpoint
 
     def _require_person(self, verb: str) -> None:
@@ -290,7 +291,12 @@ class LanguageModel(BankService):
                         add_sure_facts(told, tell_run(seen, reading), reading) if told else {}
                     )
                 else:
-                    candidates += _ask_wishes(talk, material, record, self._messages(material))
+                    found = talk.ask(wishes.QUESTION, self._messages(material))
+                    check = partial(
+                        verification.verify_wish, material=material, texts=EventTexts(record.events)
+                    )
+                    proposed = found.wishes if found else []
+                    candidates += talk.verify_candidates(wishes.QUESTION, proposed, check)
                 if talk.report.is_unfinished:
                     break
         self._persist(seen, talk.report, candidates)
@@ -308,16 +314,11 @@ class LanguageModel(BankService):
             yield report
             if report.is_unfinished:
                 # Without a conversation nothing was asked, and nothing is to be asked again.
-                if report.model:
-                    self._let_wait(wanted, report)
+                waiting = replace(report, questions=[], account={})
+                for other in wanted if report.model else ():
+                    with self._bank.acting_as(ARCHIVIST).transaction() as writer:
+                        self._note(writer, other, waiting, 0)
                 break
-
-    def _let_wait(self, runs: Iterable[str], report: ModelReport) -> None:
-        """Note in runs that the model was not reached for them."""
-        waiting = replace(report, questions=[], account={})
-        for run in runs:
-            with self._bank.acting_as(ARCHIVIST).transaction() as writer:
-                self._note(writer, run, waiting, 0)
 
     def _open_questions(self, seen: ReflectionContext, material: Material) -> list[ModelQuestion[Any]]:
         """Return what the run is to be asked about: what could yield something, and was not asked yet."""
@@ -353,16 +354,23 @@ class LanguageModel(BankService):
     def _describe(
         self, seen: ReflectionContext, material: Material, question: ModelQuestion[Any]
     ) -> RunRecord:
+        begun = seen.episode.started or seen.episode.finished
+        of_project = (run for run in seen.related if run.project == seen.episode.project)
+        # As far as both say when they began.
+        earlier = [
+            run
+            for run in of_project
+            if not (begun and (other := run.started or run.finished) and other >= begun)
+        ]
         return describe_run(
             material,
             seen.events,
             _harmless_lessons(seen),
             max_tokens=self._record_tokens(question),
-            suspicion=suspicion,
             # Nothing is paid for that no claim could be kept of.
             teaches=partial(can_teach, material=material) if question is lessons.QUESTION else None,
             progress=seen.progress,
-            related=[run for run in seen.related if _is_earlier(run, seen.episode)],
+            related=earlier,
         )
 
     def _persist(self, seen: ReflectionContext, report: ModelReport, claimed: list[ClaimedLesson]) -> None:
@@ -386,9 +394,7 @@ class LanguageModel(BankService):
             room = max(0, rules.max_memories_per_run - made)
             kept = archivist.lessons.keep_many((each for _, each in admitted), sighting, max_created=room)
             note_fates(admitted, kept, {lesson.id: lesson.short_id for lesson in seen.lessons})
-            report.created = tuple(each.lesson for each in kept if each.is_new)
-            changed = (LessonChange.MET, LessonChange.REFINED)
-            report.updated = tuple(each.lesson for each in kept if each.change in changed)
+            report.created, report.updated = split_kept(kept)
             self._note(writer, seen.episode.id, report, len(seen.events))
 
     def _note(self, writer: Any, run: str, report: ModelReport, events: int) -> None:
@@ -402,10 +408,8 @@ class LanguageModel(BankService):
         notes = notes_of(current)
         earlier = notes.get(BY_MODEL) or {}
         if not report.questions:
-            marked = {**earlier, "is_unfinished": True, "problem": report.problem}
-            writer.put(
-                replace(current, extra={**current.extra, NOTES: {**notes, BY_MODEL: marked}}), "reflect"
-            )
+            noted = {**notes, BY_MODEL: {**earlier, "is_unfinished": True, "problem": report.problem}}
+            writer.put(replace(current, extra={**current.extra, NOTES: noted}), "reflect")
             return
         is_same = earlier.get("model") == report.model and earlier.get("events") == events
         before = earlier if is_same else {}
@@ -419,8 +423,9 @@ class LanguageModel(BankService):
         }
         # What was dropped is told once, and not stored.
         del by_model["claims"]
-        is_ours = current.summary in ("", notes.get("outcome"))
-        summary = str(told.get("outcome") or current.summary) if is_ours else current.summary
+        summary = current.summary
+        if has_our_summary(current):
+            summary = str(told.get("outcome") or summary)
         extra = {**current.extra, NOTES: {**notes, **to_plain(told), BY_MODEL: by_model}}
         writer.put(replace(current, summary=summary, extra=extra), "reflect")
 
@@ -463,8 +468,7 @@ class LanguageModel(BankService):
         rules = self._bank.config.model
         for run in runs:
             seen = load_context(self._bank, run)
-            reading = read_context(seen)
-            material = gather_material(reading, history_of(seen))
+            material = gather_material(read_context(seen), history_of(seen))
             total = NOTHING_SPENT
             for question in self._open_questions(seen, material):
                 is_wish = question is wishes.QUESTION
@@ -502,7 +506,7 @@ class LanguageModel(BankService):
         known = {entry.seq: entry for entry in entries}
         with self._conversation() as talk:
             tokens = self._record_tokens(insights.QUESTION)
-            text = describe_entries(entries, related, counted, max_tokens=tokens, suspicion=suspicion)
+            text = describe_entries(entries, related, counted, max_tokens=tokens)
             signs = {
                 issue: report.sign
                 for entry in sorted(entries, key=lambda entry: entry.seq)
@@ -513,7 +517,7 @@ class LanguageModel(BankService):
             holds = talk.verify(
                 insights.QUESTION,
                 found.insights if found else [],
-                lambda claim: (claim, verify_insight(claim, known, suspicion, signs)),
+                lambda claim: (claim, verify_insight(claim, known, signs)),
             )
         return [insight for _, insight in holds], talk.report
 
@@ -537,12 +541,6 @@ class LanguageModel(BankService):
         finally:
             talk.report.spending = meter.spending
             talk.report.seconds = time.monotonic() - begun
-
-
-def _is_earlier(run: Episode, episode: Episode) -> bool:
-    """Say whether a run of the same project began before another, as far as both say when."""
-    begun, other = (each.started or each.finished for each in (run, episode))
-    return run.project == episode.project and not (begun and other and begun >= other)
 
 
 def _harmless_lessons(seen: ReflectionContext) -> list[Lesson]:
@@ -587,20 +585,10 @@ def _ask_account(talk: Conversation, material: Material, record: RunRecord) -> d
     found = talk.ask(account.QUESTION, record.text)
     if found is None:
         return {}
-    holds, dropped = verification.verify_account(found, material, EventTexts(record.events), suspicion)
+    holds, dropped = verification.verify_account(found, material, EventTexts(record.events))
     for line in (*found.outcome, *found.worked, *found.failed, *found.decisions):
         claim = ModelClaim(account.QUESTION.name, line.text)
         talk.report.claims.append(claim)
         if reason := dropped.get(id(line)):
             claim.drop(reason)
     return holds
-
-
-def _ask_wishes(talk: Conversation, material: Material, record: RunRecord, said: str) -> list[ClaimedLesson]:
-    found = talk.ask(wishes.QUESTION, said)
-    texts = EventTexts(record.events)
-    return talk.verify_candidates(
-        wishes.QUESTION,
-        found.wishes if found else [],
-        lambda claim: verification.verify_wish(claim, material, texts),
-    )

@@ -17,6 +17,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons import gate
 from archivist.lessons.agent_words import order_suspicion
 from archivist.lessons.candidate import Candidate
+from archivist.lessons.risky_text import suspicion
 from archivist.lessons.support import (
     CODE,
     advised_code,
@@ -188,20 +189,21 @@ def verify_lesson(
     the events that a known lesson cites.
     """
     summary, rule = " ".join(claim.summary.split()), " ".join(claim.rule.split())
-    if not summary or len(summary) > _LONGEST_SUMMARY or len(rule) > _LONGEST_SUMMARY:
+    if not summary or max(len(summary), len(rule)) > _LONGEST_SUMMARY:
         raise ClaimError(DropReason.EMPTY)
     cited, words = texts.require(claim.events), f"{summary} . {rule}"
     case = find_case(material, cited, summary)
     if case is None:
         raise ClaimError(DropReason.NO_FAILURE)
+    calls, said_remedy, refines = material.calls_of(cited), claim.remedy.strip("` "), claim.refines.strip()
     # What is to be done may be said in words; only a command can be looked up.
-    command = text if _is_command(text := claim.remedy.strip("` "), material) else ""
+    command = said_remedy if _is_command(said_remedy, material) else ""
     shown = find_remedy(command, words, case, material)
     is_remedy = claim.kind == "remedy" or bool(command)
     if shown is None and is_remedy:
-        shown = find_said_recovery(case, material, cited, claim.remedy.strip("` "))
-    remedy, calls = shown or (None, ())
-    helped = calls if is_remedy else ()
+        shown = find_said_recovery(case, material, cited, said_remedy)
+    remedy = shown.remedy if shown else None
+    helped = shown.calls if shown and is_remedy else ()
     evidence = [*cited, *texts.find(_numbers((*case.events, *(act.event.id for act in helped))))]
     # What helped earlier runs is shown by their events.
     require_shown(
@@ -209,11 +211,11 @@ def verify_lesson(
         evidence,
         also=(remedy.text for remedy in proven_remedies(case)),
     )
-    _require_consistent(words, cited, case, material)
+    _require_consistent(words, calls, proven_remedies(case))
     advised = advised_code(words)
     if any(map(destroys, (command, *advised))):
         raise ClaimError(DropReason.DESTRUCTIVE)
-    refined = known.get(claim.refines.strip())
+    refined = known.get(refines)
     is_known = refined is not None and refined.signature == case.key and refined.frequency > 1
     # A warning too may say in words what a cited call shows to have helped.
     is_recovery = _tells_to_act(words) and find_said_recovery(case, material, cited) is not None
@@ -222,51 +224,41 @@ def verify_lesson(
     if is_remedy:
         _require_proven(advised, cited, shown, case, material)
     else:
-        is_remedy = _advises_remedy(words, advised, cited, shown, case, material)
+        is_remedy = _advises_remedy(words, advised, calls, shown, case, material)
     if order_suspicion(summary, rule):
         raise ClaimError(DropReason.SUSPICIOUS)
-    if not is_remedy:
-        # A warning may name what overcame the failure only to say that it is not enough.
-        remedy = None
+    # A warning may name what overcame the failure only to say that it is not enough.
+    remedy = remedy if is_remedy else None
     # A remark stands for the call that failed before it.
     met, events = {met.act.event.id for met in case.met}, {event.id: None for event in cited}
     events = events if met & events.keys() else {case.first.act.event.id: None, **events}
-    candidate = _draft_candidate(claim, (summary, rule), remedy, case, material)
-    candidate = replace(candidate, events=tuple(events))
-    is_remedy = is_remedy and remedy is not None
-    return _beside_known(candidate, case, known, claim.refines.strip(), cited_by, is_remedy=is_remedy)
+    candidate = _draft_candidate(summary, rule, remedy, case)
+    usual = bounded_importance(claim.importance, case, has_remedy=bool(candidate.remedies))
+    candidate = replace(candidate, importance=usual, events=tuple(events))
+    return _beside_known(candidate, case, known, refines, cited_by, is_remedy=remedy is not None)
 
 
-def _draft_candidate(
-    claim: ProposedLesson,
-    words: tuple[str, str],
-    remedy: Remedy | None,
-    case: Case,
-    material: Material,
-) -> Candidate:
+def _draft_candidate(summary: str, rule: str, remedy: Remedy | None, case: Case) -> Candidate:
     """Return the candidate of a claim in its own summary and rule, else as a miner would make it."""
-    summary, rule = words
+    category = Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
+    if remedy is not None and (remedy.way is RemedyKind.EDIT or not remedy.text):
+        category = Category.BUGFIX_PATTERN
     candidate = make_candidate(
-        material,
         case,
         summary,
         rule=rule,
         remedies=(remedy.text,) if remedy and remedy.way is not RemedyKind.SAID else (),
-        category=_category_of(case, remedy),
+        category=category,
         words=(case.first.act.purpose, case.first.failure.subject),
     )
-    return replace(
-        candidate,
-        summary=summary,
-        importance=bounded_importance(claim.importance, case, has_remedy=bool(candidate.remedies)),
-        origin=MODEL_ORIGIN,
-    )
+    return replace(candidate, summary=summary, origin=MODEL_ORIGIN)
 
 
-def _category_of(case: Case, remedy: Remedy | None) -> Category:
-    if remedy is not None and (remedy.way is RemedyKind.EDIT or not remedy.text):
-        return Category.BUGFIX_PATTERN
-    return Category.INFRA if case.kind.is_environment else Category.TOOL_USAGE
+def _require_consistent(words: str, cited: Sequence[ToolCall], proven: Sequence[Remedy]) -> None:
+    """Refuse a claim about a command that its own calls, or what is proven, show the opposite of."""
+    never = [span for span, is_always in denied_code(words) if is_always]
+    if contradicted_code(words, cited) or any(is_of_remedy(span, each) for span in never for each in proven):
+        raise ClaimError(DropReason.CONTRADICTED)
 
 
 def _require_proven(
@@ -277,44 +269,31 @@ def _require_proven(
     material: Material,
 ) -> None:
     """Refuse a remedy that the run does not show to work."""
+    calls = material.calls_of(cited)
     if shown is None:
-        raise ClaimError(
-            DropReason.UNCLEAR if _has_edits_before(cited, case, material) else DropReason.UNPROVEN
+        worked = [act for act in calls if act.steps and has_worked(act)]
+        has_edits_before = any(
+            is_of_code(met) and act.at > met.act.at and edits_between(met.act, act, material)
+            for met in case.met
+            for act in worked
         )
-    edits = {act.event.id for act in material.reading.acts if act.changes and not act.has_failed}
-    wrong = edits.intersection(event.id for event in cited)
-    if (
-        shown.remedy.way is RemedyKind.SAID
-        and wrong
-        and not any(act.event.id in wrong for act in shown.calls)
-    ):
+        raise ClaimError(DropReason.UNCLEAR if has_edits_before else DropReason.UNPROVEN)
+    edits = [act for act in calls if act.changes and not act.has_failed]
+    helped = {act.event.id for act in shown.calls}
+    if shown.remedy.way is RemedyKind.SAID and edits and not any(act.event.id in helped for act in edits):
         raise ClaimError(DropReason.UNPROVEN)
-    others = [span for span in advised if not is_of_remedy(span, shown.remedy)]
     # What only a program printed is no advice: several words were run, or written by a call.
     given = [normal_text(event.text) for event in cited if event.kind in CALL_KINDS]
-    for span in others:
-        is_written = " " not in span or is_shown(span, given)
-        if not (is_written and not _is_command(span, material)) and not _has_run(span, cited, material):
+    for span in advised:
+        is_written = (" " not in span or is_shown(span, given)) and not _is_command(span, material)
+        if not (is_of_remedy(span, shown.remedy) or is_written or _has_run(span, calls)):
             raise ClaimError(DropReason.UNPROVEN)
-
-
-def _has_edits_before(cited: Sequence[Event], case: Case, material: Material) -> bool:
-    """Say whether files were edited between a failure of the code and a cited call that worked."""
-    events = {event.id for event in cited}
-    worked = [
-        act for act in material.reading.acts if act.event.id in events and act.steps and has_worked(act)
-    ]
-    return any(
-        is_of_code(met) and act.at > met.act.at and edits_between(met.act, act, material)
-        for met in case.met
-        for act in worked
-    )
 
 
 def _advises_remedy(
     words: str,
     advised: Sequence[str],
-    cited: Sequence[Event],
+    cited: Sequence[ToolCall],
     shown: ShownRemedy | None,
     case: Case,
     material: Material,
@@ -327,15 +306,11 @@ def _advises_remedy(
     others = [span for span in advised if not is_of_remedy(span, remedy)]
     mended = [event_text(act.event) for act in overcoming_calls(case, material)[1:] if act.changes]
     near = [material.reading.acts[met.act.at + 1 : met.act.at + 1 + SOON] for met in case.met]
+    # What the agent turned to each time that it failed served instead.
+    may_be_instead = not any(map(is_of_code, case.met)) and len(near) > 1
     for span in others:
-        shows_it = _shows_failure(span, cited, case, material)
-        # What the agent turned to each time that it failed served instead.
-        is_instead = (
-            not any(map(is_of_code, case.met))
-            and len(near) > 1
-            and all(_has_run(span, [act.event for act in acts], material) for acts in near)
-        )
-        if not shows_it and not is_instead and not is_shown(span, mended):
+        is_instead = may_be_instead and all(_has_run(span, acts) for acts in near)
+        if not (is_instead or _shows_failure(span, cited, case, material) or is_shown(span, mended)):
             raise ClaimError(DropReason.UNHELPFUL)
     # What helped may be said without its command, if anything is shown to have helped.
     is_overcome = shown is not None or case.fleeting or overcoming_calls(case, material)
@@ -348,9 +323,9 @@ def _tells_to_act(words: str) -> bool:
     return _TELLS_TO_ACT.search(CODE.sub("", words)) is not None
 
 
-def _shows_failure(command: str, cited: Sequence[Event], case: Case, material: Material) -> bool:
+def _shows_failure(command: str, cited: Sequence[ToolCall], case: Case, material: Material) -> bool:
     """Say whether a cited check showed the error of a failure, or another call did and a cited one worked."""
-    events, wanted = {event.id for event in cited}, normal_text(command)
+    events, wanted = {act.event.id for act in cited}, normal_text(command)
     lines = {met.failure.line for met in case.met}
     showing = [
         act
@@ -360,17 +335,7 @@ def _shows_failure(command: str, cited: Sequence[Event], case: Case, material: M
         and any(line in act.event.output for line in lines)
     ]
     is_cited = any(is_check(act) and act.event.id in events for act in showing)
-    return is_cited or (bool(showing) and _has_run(command, cited, material))
-
-
-def _require_consistent(words: str, cited: Sequence[Event], case: Case, material: Material) -> None:
-    """Refuse a claim about a command that its own events, or what is proven, show the opposite of."""
-    events = {event.id for event in cited}
-    calls = [act for act in material.reading.acts if act.event.id in events]
-    never = [span for span, is_always in denied_code(words) if is_always]
-    proven = proven_remedies(case)
-    if contradicted_code(words, calls) or any(is_of_remedy(span, each) for span in never for each in proven):
-        raise ClaimError(DropReason.CONTRADICTED)
+    return is_cited or (bool(showing) and _has_run(command, cited))
 
 
 def _beside_known(
@@ -393,12 +358,13 @@ def _beside_known(
     older = named if named in same else next(iter(same), None)
     if older is None:
         return candidate
+    beside = replace(candidate, key="", notes={"failure": case.key})
     is_cured = is_remedy and not older.remedies
     if not is_cured and not _has_its_advice(candidate, older):
-        return replace(candidate, key="", notes={"failure": case.key})
+        return beside
     # Which file a remedy that is known helped in is no other case; a warning of one file is.
     if not (older is named and is_remedy) and not _restates(candidate, case, older):
-        return replace(candidate, key="", notes={"failure": case.key})
+        return beside
     # With a remedy where there was none it takes the lesson's place too.
     if older is not named and (older.remedies or not candidate.remedies):
         return candidate
@@ -412,8 +378,7 @@ def _beside_known(
         episodes=tuple(shown), events=tuple(event.id for events in shown.values() for event in events)
     )
     runs = tuple(run for run in older.runs if run in shown)
-    notes = {"failure": case.key}
-    return replace(candidate, key="", notes=notes, earlier_runs=runs, evidence=evidence)
+    return replace(beside, earlier_runs=runs, evidence=evidence)
 
 
 def _split_runs(
@@ -443,8 +408,12 @@ def _has_its_advice(candidate: Candidate, older: Lesson) -> bool:
     """Say whether a candidate advises what a lesson does, if that advises anything."""
     if (older.remedies or older.rule) and not candidate.remedies:
         return False
-    remedies, others = ({_fixed_words(text) for text in each.remedies} for each in (candidate, older))
-    return not others or not remedies.isdisjoint(others)
+    # By the words of a command that are the same in every run.
+    remedies, others = (
+        [{word for word in normal_text(text).split() if not word.startswith("<")} for text in each.remedies]
+        for each in (candidate, older)
+    )
+    return not others or any(words in others for words in remedies)
 
 
 def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
@@ -455,11 +424,6 @@ def _restates(candidate: Candidate, case: Case, older: Lesson) -> bool:
     # A file that is named, and not as an example, is one case of many.
     names = names_in(_EXAMPLE.sub(" ", f"{candidate.summary} {candidate.rule}"))
     return all(is_shown(name, texts) for name in names if _PATH.search(name))
-
-
-def _fixed_words(command: str) -> frozenset[str]:
-    """Return the words of a command that are the same in every run."""
-    return frozenset(word for word in normal_text(command).split() if not word.startswith("<"))
 
 
 def bounded_importance(wanted: float, case: Case, *, has_remedy: bool) -> float:
@@ -491,10 +455,9 @@ def _is_command(span: str, material: Material) -> bool:
     return first in {step.program for step in steps} | {step.words[0].value for step in steps if step.words}
 
 
-def _has_run(command: str, cited: Iterable[Event], material: Material) -> bool:
-    """Say whether a cited call ran a command, and it worked; a query or a message may be left out."""
-    events, wanted = {event.id for event in cited}, normal_text(command)
-    calls = (act for act in material.reading.acts if act.event.id in events)
+def _has_run(command: str, calls: Iterable[ToolCall]) -> bool:
+    """Say whether a call ran a command, and it worked; a query or a message may be left out."""
+    wanted = normal_text(command)
     return any(
         wanted in (step_text(step.words), step_text(word for word in step.words if " " not in word.value))
         and has_step_worked(act, step)
@@ -514,9 +477,7 @@ def _is_copied(text: str, cited: Iterable[Event], said: Iterable[Event]) -> bool
     return is_status or bool(is_said) or any(words in normal_text(event.output) for event in cited)
 
 
-def _require_told(
-    text: str, numbers: Sequence[int], texts: EventTexts, suspicion: Callable[[str, str], str]
-) -> list[Event]:
+def _require_told(text: str, numbers: Sequence[int], texts: EventTexts) -> list[Event]:
     """Return the events of a line of an account; refuse one that names what they do not show."""
     cited = texts.require(numbers)
     before = texts.find(number - step for number in numbers for step in range(1, _LED_BY + 1))
@@ -544,7 +505,7 @@ def _shows_decision(cited: Sequence[Event], calls: Mapping[str, ToolCall]) -> bo
 
 
 def verify_account(
-    claim: ProposedAccount, material: Material, texts: EventTexts, suspicion: Callable[[str, str], str]
+    claim: ProposedAccount, material: Material, texts: EventTexts
 ) -> tuple[dict[str, object], dict[int, DropReason]]:
     """Return the lines of an account that hold, by their part, and by its id why another line does not.
 
@@ -573,7 +534,7 @@ def verify_account(
         for line in lines:
             text = " ".join(line.text.split())
             try:
-                cited = _require_told(text, line.events, texts, suspicion)
+                cited = _require_told(text, line.events, texts)
                 if _is_copied(text, cited, material.reading.said):
                     raise ClaimError(DropReason.COPIED)
                 acts = [calls[event.id] for event in cited if event.id in calls]
