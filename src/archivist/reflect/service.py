@@ -447,16 +447,10 @@ def _note_wishes(reading: RunReading) -> dict[str, Any]:
     """
     from archivist.lessons.risky_text import suspicion
     from archivist.reflect.miners.wishes import find_typed_requests, last_typed
-    from archivist.reflect.requests import AT_END, IN_TASK, REQUEST, RULE
 
     last = last_typed(reading)
     asked = [
-        [
-            RULE if request.is_rule else REQUEST,
-            request.words,
-            *([AT_END] if event.seq == last else []),
-            *([IN_TASK] if request.is_in_task else []),
-        ]
+        request._replace(is_last=event.seq == last).note()
         for event, asked in find_typed_requests(reading)
         for request in asked
         if not suspicion(request.words, "")
