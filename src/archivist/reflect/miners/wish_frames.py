@@ -81,7 +81,9 @@ _ENGLISH = {
     "mine": r"""
         leave … to (?:me|us)|(?:i|we)(?:'ll| will) (?:handle|take care of|do) (?:the|all|any)
         (?:i|we)(?:'ll| will)? … (?:myself|ourselves|by hand)(?=\W*\Z)
-        \w+ing(?: \w+){0,2} is (?:my (?:job|call|business)|up to me|on me|mine)""",
+        \w+ing(?: \w+){0,2} is (?:my (?:job|call|business)|up to me|on me|mine)
+        (?:never|do not|don't|dont) … (?:unless i|without (?:asking|telling|checking with) me|without my)
+        only {action} … (?:when|if|after|once) i""",
     # For good, unless `once` says that they are for the moment.
     "corrections": r"""
         (?:{ask} (?:please )?not|don't|do not|dont|avoid) {action}(?= \S)(?! it\b| that\b| them\b)

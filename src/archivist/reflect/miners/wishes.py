@@ -18,6 +18,7 @@ from archivist.reading.wording import clip_words, format_rule, tags
 from archivist.records import Event, LessonType, Severity
 from archivist.records.lesson import REQUEST_KEY
 from archivist.records.run_words import TYPED
+from archivist.reflect.habits import select_habits
 from archivist.reflect.miners.material import Material
 from archivist.reflect.miners.wish_frames import (
     CLAUSE_MARKS,
@@ -33,9 +34,7 @@ from archivist.reflect.requests import (
     find_requests,
     has_object,
     is_about_work,
-    is_asked_at_end,
     join_sources,
-    select_requests,
 )
 
 # What the user says outweighs what is inferred from failures, whatever the counts.
@@ -184,15 +183,17 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
             key = make_wish(material, event, state_rule(first), is_standing=True).key
             yield replace(lesson, key=key, earlier_runs=runs)
     latest = dict(islice(latest.items(), _LATEST_RUNS))
-    asked = select_requests(latest)
-    runs = tuple({run for _, asking in asked for run in asking})
+    habits = select_habits(latest)
+    runs = tuple({run for habit in habits for run in habit.runs})
     if this in runs:
         counts = [
-            f"{_within_sentence(words)} (asked in {len(asking)} of {len(latest)} runs"
-            f"{', at the end' if is_asked_at_end(latest, words, asking) else ''})"
-            for words, asking in asked
+            f"“{habit.words}” (asked in {len(habit.runs)} of {len(latest)} runs"
+            f"{', at the end' if habit.is_at_end else ''})"
+            for habit in habits
         ]
-        lesson = make_wish(material, made[0][0], "; ".join(words for words, _ in asked), is_standing=False)
+        lesson = make_wish(
+            material, made[0][0], "; ".join(habit.words for habit in habits), is_standing=False
+        )
         yield replace(
             lesson,
             key=f"{material.project}|{REQUEST_KEY}",
