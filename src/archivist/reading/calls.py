@@ -12,10 +12,10 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading import commands
 from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell, was_not_made
 from archivist.reading.packages import Install, installs, is_install
-from archivist.reading.rules import LONGEST_LINE
+from archivist.reading.rules import LONGEST_LINE, FailureKind
 from archivist.reading.shell import Step, parse
 from archivist.reading.tool_names import speakable_tool
-from archivist.reading.wording import base_name, is_informative, mask_command
+from archivist.reading.wording import base_name, is_informative, is_scratch, mask_command
 from archivist.records import Event, EventKind
 from archivist.text import is_as_seen
 
@@ -64,6 +64,10 @@ class FileEdit:
     is_whole: bool = False
     is_restored: bool = False
 
+    def is_inverse_of(self, edit: FileEdit) -> bool:
+        """Say whether it puts back the text that another edit replaced, in whichever file."""
+        return bool(edit.old) and (edit.old, edit.new) == (self.new, self.old)
+
 
 @dataclass(frozen=True)
 class ToolCall:
@@ -94,6 +98,29 @@ class ToolCall:
     def has_failed(self) -> bool:
         """Say whether it failed."""
         return self.failure is not None
+
+    @property
+    def kind(self) -> FailureKind | None:
+        """Return what kind of failure it met, if it failed."""
+        return self.failure.kind if self.failure else None
+
+    @property
+    def changes_project(self) -> bool:
+        """Say whether it changed files of the project, other than back to an earlier state."""
+        return any(not edit.is_restored and not is_scratch(edit.file) for edit in self.changes)
+
+    def takes_back(self, edit: FileEdit) -> bool:
+        """Say whether it restores the file of an edit, or edits it in reverse."""
+        return any(
+            (change.is_restored and change.file in ("", edit.file))
+            or (change.file == edit.file and change.is_inverse_of(edit))
+            for change in self.changes
+        )
+
+    @property
+    def refused_word(self) -> str:
+        """Return the option, subcommand or other word that its program refused, or nothing."""
+        return self.failure.subject if self.failure and self.kind is FailureKind.USAGE else ""
 
     @cached_property
     def main(self) -> Step | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
 from archivist.reading.shell import Step, Word, parse
@@ -39,26 +41,31 @@ def is_preparation(step: Step) -> bool:
     return step.program in programs.PREPARATIONS or not step.program or _is_text_write(step)
 
 
+def working_steps(steps: Iterable[Step]) -> list[Step]:
+    """Return the steps that are more than a filter, a preparation or a clean-up."""
+    return [step for step in steps if not step.is_filter and not is_preparation(step)]
+
+
 def _is_text_write(step: Step) -> bool:
     return step.is_writing and step.program in _WRITERS
 
 
 def is_help(command: str) -> bool:
     """Say whether a command only asks how a program is used, or where and which it is."""
-    steps = [step for step in parse(command) if not step.is_filter and not is_preparation(step)]
-    return bool(steps) and all(_is_help_step(step) for step in steps)
+    steps = working_steps(parse(command))
+    return bool(steps) and all(map(_is_help_step, steps))
 
 
 def is_probe(command: str) -> bool:
     """Say whether a command only asks which of several programs there are, and of which version."""
-    steps = [step for step in parse(command) if not step.is_filter and not is_preparation(step)]
+    steps = working_steps(parse(command))
     return len({step.program for step in steps}) > 1 and all(map(_is_help_step, steps))
 
 
 def _is_help_step(step: Step) -> bool:
     return (
         step.program in _HELP_PROGRAMS
-        or ("command" in step.wrappers and "-v" in [word.value for word in step.words])
+        or ("command" in step.wrappers and "-v" in step.values)
         or not {"--help", "--version", "-V", "-version"}.isdisjoint(step.flags)
         or ("-h" in step.flags and step.program not in programs.H_IS_NO_HELP)
         or step.subcommand in ("help", "version")
@@ -158,7 +165,7 @@ def _verb(step: Step) -> str:
     """Return the verb that a program is called with; a program without subcommands has none."""
     if step.subcommand or step.program in programs.SUBCOMMANDED:
         return step.subcommand.rpartition(" ")[2]
-    first, second = (*(word.value for word in step.words[1:3]), "", "")[:2]
+    first, second = (*step.values[1:3], "", "")[:2]
     # `hostcli item edit`: what it is about stands before the verb.
     is_behind = _VERB.fullmatch(first) and not any(first in verbs for verbs in _LIKE_VERBS)
     value = second if is_behind and any(second in verbs for verbs in _LIKE_VERBS) else first
@@ -194,7 +201,7 @@ def called_words(step: Step, *, most: int = 2) -> str:
 
     Where it is not known which words those are, so many before the first option or file count.
     """
-    values = [word.value for word in step.words]
+    values = step.values
     if step.subcommand or step.program in programs.LOOKS or step.program not in values:
         return step.name
     found = [step.program]
@@ -261,7 +268,7 @@ def generalise(command: str) -> str:
         if parts:
             parts.append(";" if step.operator in ("", ";", "&") else step.operator)
         words: list[str] = []
-        for previous, word in zip(("", *(word.value for word in step.words)), step.words, strict=False):
+        for previous, word in zip(("", *step.values), step.words, strict=False):
             general = _general_word(word, previous, step, root)
             # A list of paths or tests is one thing to the reader.
             if not (words and general == words[-1] and general.startswith("<")):

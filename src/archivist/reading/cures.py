@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, takewhile
+from itertools import takewhile
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
@@ -33,6 +33,7 @@ from archivist.reading.replacements import (
     PLAIN_FOLDER,
     Cure,
     are_like_names,
+    asks_alike,
     cure_by_flags,
     cure_by_folder,
     cure_by_interpreter,
@@ -48,9 +49,7 @@ from archivist.reading.replacements import (
     is_asked_for,
     is_elsewhere,
     is_entering,
-    is_of_same_verb,
     join_steps,
-    keeps_words,
     next_of_program,
     plain_command,
     shorten_alike,
@@ -128,7 +127,7 @@ def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
 
 def _as_it_ran(cure: Cure, acts: Sequence[ToolCall]) -> Cure | None:
     """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
-    if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
+    if not cure.remedy.is_command:
         return cure
     redirects = [redirect for act in cure.acts for step in act.steps for redirect in step.redirects]
     # A text that a call was given cannot be shown.
@@ -218,13 +217,18 @@ def _first_that_worked(
     tries: Sequence[tuple[ToolCall, Step]], later: Sequence[ToolCall]
 ) -> tuple[ToolCall, Step] | None:
     """Return the first try that worked, else one that got further, else one that was plainly answered."""
-    # It got further where only the run's own code stood in its way then.
     done = {step.text for act in later if has_worked(act) for step in act.steps}
-    got_further = (each for each in tries if _is_of_own_code(each[0]) or each[1].text in done)
-    # Behind a filter an answer need not speak of success.
-    answered = (each for each in tries if not each[0].has_failed and _is_plain_answer(each[0]))
-    worked = (each for each in tries if has_step_worked(*each))
-    return next(chain(worked, got_further, answered), None)
+    got_further, answered = [], []
+    for act, step in tries:
+        if has_step_worked(act, step):
+            return act, step
+        # It got further where only the run's own code stood in its way then. What ends badly without a known
+        # error may have gone no further.
+        is_of_own_code = act.failure is not None and act.failure.is_own_code and act.kind is not K.OTHER
+        got_further += [(act, step)] if is_of_own_code or step.text in done else []
+        # Behind a filter an answer need not speak of success.
+        answered += [(act, step)] if not act.has_failed and _is_plain_answer(act) else []
+    return next(iter(got_further + answered), None)
 
 
 def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -255,9 +259,8 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if worked is None:
         return None
     act, step = worked
-    if {other.program for other in failed.steps if other.program != wrong.program} & {
-        word.value for word in step.words
-    }:
+    others = {other.program for other in failed.steps} - {wrong.program}
+    if not others.isdisjoint(step.values):
         # It tries another program of the line.
         return None
     texts = shorten_alike(
@@ -290,7 +293,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
 
 def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step) -> Cure | None:
     """Return the options with which a utility went on that refused one; what it looks for is of one run."""
-    refused = failed.failure.subject.lstrip("-") if failed.failure and failed.failure.kind is K.USAGE else ""
+    refused = failed.refused_word.lstrip("-")
     flag = next((flag for flag in wrong.flags if refused and refused in flag), "")
     for act in acts[failed.at + 1 : failed.at + 1 + _TRIES] if flag else ():
         for step in act.steps:
@@ -307,7 +310,7 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
 def _step_at_fault(act: ToolCall) -> Step | None:
     """Return the step that a failure is of: the one that its error names, else the main one."""
     program = act.failure.signature.program if act.failure else ""
-    missing = act.failure.subject if act.failure and act.failure.kind is K.MISSING_COMMAND else None
+    missing = act.failure.subject if act.failure and act.kind is K.MISSING_COMMAND else None
     named = [step for step in act.steps if step_purpose(step).lower() == program or step.program == missing]
     return named[0] if len(named) == 1 else act.main
 
@@ -320,34 +323,22 @@ def _is_plain_answer(act: ToolCall) -> bool:
     return is_asking and act.event.exit_code == 0 and bool(output) and not refuses(output)
 
 
-def _is_of_own_code(act: ToolCall) -> bool:
-    # What ends badly without a known error may have gone no further.
-    return act.failure is not None and act.failure.is_own_code and act.failure.kind is not K.OTHER
-
-
 def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:
     """Say whether a step does what another was for: the same program and verb, or the rest of its words."""
     # Other tests pass where these fail.
     if failure.kind is K.TEST_FAILURE and step.arguments != wrong.arguments:
         return False
-    words, wanted = ([word.value for word in each.words] for each in (step, wrong))
+    words, wanted = step.values, wrong.values
     if only_shows(step) and not only_shows(wrong):
         return False
     if step.program != wrong.program:
         return words[1:] == wanted[1:] and bool(wanted[1:])
     if is_raw_call(step) and not is_raw_call(wrong):
-        return _asks_for_same(step, wrong)
-    is_refused = failure.kind is K.USAGE and failure.subject in wanted
-    if not is_refused and not is_of_same_verb(step, wrong):
-        return False
-    is_same = step_purpose(step) == step_purpose(wrong) and keeps_words(step, wrong, failure)
+        # It asks the tool's server about the same number as a command of the tool did.
+        numbers = set(_NUMBER.findall(wrong.text))
+        return not numbers.isdisjoint(_NUMBER.findall(step.text)) and is_sending(step) != is_look(wrong)
+    is_same = step_purpose(step) == step_purpose(wrong) and asks_alike(step, wrong, failure)
     return is_same and not is_evasion(step, wrong)
-
-
-def _asks_for_same(step: Step, wrong: Step) -> bool:
-    """Say whether a raw call to a tool's server is about the same number as another of its commands."""
-    numbers = set(_NUMBER.findall(wrong.text))
-    return not numbers.isdisjoint(_NUMBER.findall(step.text)) and is_sending(step) != is_look(wrong)
 
 
 def _runs_same_tests(act: ToolCall, step: Step, failed: ToolCall) -> bool:
@@ -374,7 +365,7 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
             continue
         if fails_alike(act, failed):
             in_vain, pending = in_vain + pending, []
-        elif act.failure and act.failure.kind in _FOUND_IN_CODE:
+        elif act.kind in _FOUND_IN_CODE:
             # A check that finds something in the code did its work.
             if _has_same_purpose(act, failed):
                 break
@@ -398,7 +389,7 @@ def _got_further(act: ToolCall, failed: ToolCall) -> bool:
     if act.purpose != failed.purpose and not (all(texts) and (texts[0] in texts[1] or texts[1] in texts[0])):
         return False
     kinds = (K.USAGE, K.MISSING_COMMAND, K.MISSING_FILE)
-    return failed.failure.kind in kinds and act.failure.kind not in kinds
+    return failed.kind in kinds and act.kind not in kinds
 
 
 def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
@@ -472,7 +463,11 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             # What was installed so far did not help; an edit may be half of the cure.
             tried = [call for call in tried if _related_edits(call, failed, failure)]
             continue
-        tried = [*_without_reverted(tried, act), act]
+        # Edits that a later call takes back did not help: it restores their files, or edits the reverse.
+        tried = [
+            *(call for call in tried if not call.changes or not all(map(act.takes_back, call.changes))),
+            act,
+        ]
         broken = _INSTALLED.search(act.failure.files[-1]) if act.failure and act.failure.files else None
         if is_module and broken and package_name(broken[1]) == distribution_name(failure.subject):
             # The call fails inside the module that was missing: the installed version does not work.
@@ -507,19 +502,6 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if not act.has_failed and any(_has_package(install, failure) for install in act.installs):
             return Cure(Remedy(RemedyKind.INSTALL, _install_text([act])), (act,))
     return None
-
-
-def _without_reverted(tried: Sequence[ToolCall], act: ToolCall) -> list[ToolCall]:
-    """Leave out the calls whose edits a later one takes back: it restores the files, or edits the reverse."""
-
-    def is_reverted(edit: FileEdit) -> bool:
-        return any(
-            (change.is_restored and change.file in ("", edit.file))
-            or (edit.file == change.file and edit.old and (edit.old, edit.new) == (change.new, change.old))
-            for change in act.changes
-        )
-
-    return [call for call in tried if not call.changes or not all(map(is_reverted, call.changes))]
 
 
 def _has_package(install: Install, failure: Failure) -> bool:
@@ -638,6 +620,7 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     When files of the project were changed in between, the change may be what helped.
     """
     done: list[ToolCall] = []
+    wanted = _said_words(failed.main) if failed.main else ()
     for act in later if failed.steps else ():
         if edits_project(act):
             return None
@@ -648,7 +631,9 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             is_ordinary = act.purpose in ORDINARY and not any(_is_staging(step, failed) for step in act.steps)
             is_of_use = has_worked(act) and not is_ordinary and not had_no_effect(act)
             done += [act] if is_of_use else []
-        elif not has_step_worked(act, _repeated_step(act, failed)):
+        elif not has_step_worked(
+            act, next((step for step in act.steps if _said_words(step) == wanted), act.main)
+        ):
             done = []
         else:
             # Where the error asks for one of them, the others were done for another reason.
@@ -663,12 +648,6 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             acts = (*list(changing.values())[-2:], act)
             return Cure(remedy, acts) if texts and is_informative(remedy.text) else None
     return None
-
-
-def _repeated_step(act: ToolCall, failed: ToolCall) -> Step | None:
-    """Return the step of a line that repeats a failed call, else the one that the line is for."""
-    wanted = _said_words(failed.main) if failed.main else ()
-    return next((step for step in act.steps if _said_words(step) == wanted), act.main)
 
 
 def _is_staging(step: Step, failed: ToolCall) -> bool:
@@ -704,7 +683,7 @@ def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
 
 def _said_words(step: Step) -> tuple[str, ...]:
     """Return the words of a step without those that only change what is printed."""
-    return tuple(word.value for word in step.words if not is_passing_flag(word.value))
+    return tuple(word for word in step.values if not is_passing_flag(word))
 
 
 def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:

@@ -14,6 +14,7 @@ from archivist.reading.commands import (
     own_scripts,
     run_scripts,
     step_purpose,
+    working_steps,
 )
 from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL, FailureKind
 from archivist.reading.shell import Step, parse
@@ -233,7 +234,7 @@ def _blamed_step(steps: tuple[Step, ...], clue: Clue, text: str) -> Step | None:
     speaking = [step for step in steps[:_MOST_STEPS] if step.is_filter and step.program == speaker]
     if clue.kind is FailureKind.USAGE and speaking:
         return speaking[0]
-    working = [step for step in steps if not step.is_filter and not is_preparation(step)]
+    working = working_steps(steps)
     if clue.kind is FailureKind.USAGE and len(working) > 1 and (usage := _USAGE_LINE.search(text)):
         # Who prints how it is used was used wrongly.
         used = [step for step in working if f"{usage[1]} ".startswith(f"{step.name} ")]
@@ -273,11 +274,9 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
     if working and all(is_display_step(step) for step in working):
         clue = _complaint_of(working, text)
         is_local = all(step.program in programs.LOOKS for step in working)
-        if clue is None and not is_local and _REFUSES_FIRST.match(text):
-            return pick_clue(find_clues(text)) or fallback_clue(text)
-        if clue is None and not is_local and _ONE_COMPLAINT.fullmatch(text.strip()):
-            return pick_clue(find_clues(text)) or fallback_clue(text)
         if clue is None and not is_local:
+            if _REFUSES_FIRST.match(text) or _ONE_COMPLAINT.fullmatch(text.strip()):
+                return pick_clue(find_clues(text)) or fallback_clue(text)
             # It ends with nothing but that its server cannot be reached.
             end = "\n".join(text.strip().split("\n")[-_LAST_LINES:])
             clue = pick_clue([each for each in find_clues(end) if each.kind is FailureKind.NETWORK])
@@ -301,8 +300,8 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
 
 def _clue_by_output(steps: tuple[Step, ...], code: int | None, text: str) -> Clue | None:
     """Judge a command whose exit code is zero or unknown: only its output can show a failure."""
-    working = [step for step in steps if not is_preparation(step) and not step.is_filter]
-    if not text or len(text) < 8:
+    working = working_steps(steps)
+    if len(text) < _SHORTEST_MESSAGE:
         return None
     if working and all(is_display_step(step) for step in working):
         return _complaint_of(working, text)
@@ -373,23 +372,19 @@ def _complaint_of(steps: list[Step], text: str) -> Clue | None:
 
 
 def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
-    trace = clue.raised
+    trace, is_usage = clue.raised, clue.kind is FailureKind.USAGE and clue.program not in programs.SHELLS
+    if is_usage and program and not program.endswith("<script>"):
+        # A complaint about a call's words is one of the whole call: `cargo test` knows other words.
+        clue = clue._replace(program="")
     return Failure(
         kind=clue.kind,
         line=clue.line[:400],
         subject=clue.endpoint or clue.subject,
-        signature=clue_signature(program.lower(), _said_of_call(clue, program)),
+        signature=clue_signature(program.lower(), clue),
         is_own_code=_is_own_code(clue, steps),
         is_at_import=bool(trace and trace.is_at_import),
         files=(trace.files[:1] + trace.files[1:][-4:]) if trace else (),
     )
-
-
-def _said_of_call(clue: Clue, program: str) -> Clue:
-    """Return a complaint about a call's words as one of the whole call: `cargo test` knows other words."""
-    is_usage = clue.kind is FailureKind.USAGE and bool(program) and not program.endswith("<script>")
-    is_usage = is_usage and clue.program not in programs.SHELLS
-    return clue._replace(program="") if is_usage else clue
 
 
 def _is_own_code(clue: Clue, steps: tuple[Step, ...]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import UNFINISHED, ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
+from archivist.reading.commands import ends_with_own_status, is_display_step, working_steps
 from archivist.reading.evasions import is_bypass
 from archivist.reading.printed_offers import CallWords, names_offer, told_form, up_to_sentence
 from archivist.reading.remedies import Remedy, RemedyKind
@@ -106,7 +106,6 @@ _OFFER = lazy_pattern(
     re.IGNORECASE,
 )
 _QUOTED = lazy_pattern(r"`([^`\n]{2,100})`|(?<!\w)'([a-z][^'\n]{2,100})'|\"([a-z][^\"\n]{2,100})\"")
-_OPTION = lazy_pattern(r"(?<![\w-])--?\w[\w-]*|\b[A-Z][A-Z\d]*_[A-Z\d_]+\b")
 # How a sentence begins that offers something to use rather than to run.
 _USED = lazy_pattern(r"(?:please )?(?:use|try|pass|set|consider|you must|need)", re.IGNORECASE)
 _AS_VALUE = lazy_pattern(r"['\"`]-- ")
@@ -277,7 +276,7 @@ def _offering_sentences(act: ToolCall) -> Iterator[tuple[str, re.Match[str]]]:
     # What cannot be reached is not mended by a hint about something else.
     if is_long or _UNREACHABLE.search(act.event.output[-_LONGEST_OUTPUT:]):
         return
-    working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
+    working = working_steps(act.steps)
     for sentence in asking_sentences(_around_failure(act)):
         # Of several steps the one that offers it may not be the one that failed.
         is_own = len(working) < 2 or any(step.program in sentence for step in working)

@@ -104,6 +104,16 @@ class Step(NamedTuple):
         return f"{self.program} {self.subcommand}".rstrip()
 
     @property
+    def values(self) -> list[str]:
+        """Return its words as programs receive them, with variables that are set and wrappers."""
+        return [word.value for word in self.words]
+
+    @property
+    def called_values(self) -> list[str]:
+        """Return its words from the first program on, without variables that are set for it."""
+        return self.values[len(self.assignments) :]
+
+    @property
     def is_writing(self) -> bool:
         """Say whether its output goes to a file that stays."""
         return any(redirect.is_to_file for redirect in self.redirects)

@@ -16,7 +16,7 @@ from archivist.reading.runner_reports import RunnerReport, error_class, read_rep
 from archivist.reading.shell import ProjectStep
 from archivist.reading.signatures import Signature, message_words
 from archivist.reading.suite_state import SuiteRow, follow_tests
-from archivist.reading.wording import as_quotation, is_scratch
+from archivist.reading.wording import as_quotation
 from archivist.reading.works import TEST_FLAGS
 
 # A call that runs so much of the suite chose nothing; a suite of fewer tests may be in one file.
@@ -57,15 +57,7 @@ def digest_suites(
     suites: Sequence[SuiteCall], calls: Sequence[ToolCall], suspicion: Callable[..., str] | None
 ) -> dict[str, Any]:
     """Return the last result of each way in which a run ran tests, and which tests it saw mended."""
-    edited = max(
-        (
-            act.at
-            for act in calls
-            for edit in act.changes
-            if not edit.is_restored and not is_scratch(edit.file)
-        ),
-        default=-1,
-    )
+    edited = max((act.at for act in calls if act.changes_project), default=-1)
     rows: list[SuiteRow] = []
     for each in suites:
         failing = [
