@@ -170,8 +170,9 @@ def read_tool_calls(
         noise.setdefault(purpose, set()).update(lines)
     for event in made:
         act = _read_tool_call(event, len(calls))
-        if act.failure and _without_numbers(act.failure.line) in noise.get(act.purpose, ()):
-            act = _read_tool_call(_without_noise(event, noise[act.purpose]), len(calls))
+        if act.failure and _without_numbers(act.failure.line) in (known := noise.get(act.purpose, set())):
+            kept = (line for line in event.output.splitlines() if _without_numbers(line) not in known)
+            act = _read_tool_call(replace(event, output="\n".join(kept)), len(calls))
             act = replace(act, event=event)
         if event.kind is EventKind.EDIT:
             scripts |= {base_name(change.file): tuple(script_edits(change.new)) for change in act.changes}
@@ -213,11 +214,6 @@ def test_noise(calls: Sequence[ToolCall]) -> dict[str, list[str]]:
         if act.is_test and act.event.exit_code == 0 and commands.ends_with_own_status(act.steps):
             found.setdefault(act.purpose, {}).update(_error_lines(act.event.output))
     return {purpose: list(lines)[:_MOST_NOISE] for purpose, lines in found.items() if lines}
-
-
-def _without_noise(event: Event, noise: set[str]) -> Event:
-    kept = (line for line in event.output.splitlines() if _without_numbers(line) not in noise)
-    return replace(event, output="\n".join(kept))
 
 
 def _without_numbers(line: str) -> str:

@@ -478,7 +478,10 @@ def _written_paths(step: Step) -> list[str]:
         paths.append(arguments[-1])
     elif name in tables.WRITES_TO:
         flags = tables.WRITES_TO[name]
-        paths += [value for flag, value in pairwise(step.values) if _ends_as(flag, flags)]
+        for flag, value in pairwise(step.values):
+            # Of several short flags in one word the last takes the file: `-Lo`.
+            last = f"-{flag[-1]}" if re.fullmatch(r"-[A-Za-z]{2,6}", flag) else flag
+            paths += [value] if not flags.isdisjoint((flag, last)) else []
     elif name in ("sed", "perl", "ruby") and any(
         re.match(r"-\w{0,3}i", flag) for flag in (*step.flags, step.subcommand)
     ):
@@ -486,11 +489,6 @@ def _written_paths(step: Step) -> list[str]:
     elif name == "dd":
         paths += [argument[3:] for argument in arguments if argument.startswith("of=")]
     return paths
-
-
-def _ends_as(word: str, flags: frozenset[str]) -> bool:
-    """Say whether a word is one of these flags, or short flags of which the last is one: `-Lo`."""
-    return word in flags or (bool(re.fullmatch(r"-[A-Za-z]{2,6}", word)) and f"-{word[-1]}" in flags)
 
 
 def _loads_code(step: Step) -> bool:

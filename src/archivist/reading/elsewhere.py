@@ -207,7 +207,9 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
         if around:
             # The innermost repository around a folder is meant.
             return max(around, key=len) in others
-        is_inside = is_installed or (is_rootless and (_is_below(began, place) or _is_main_of(place, root)))
+        # The main worktree of a linked one seems to have its name.
+        is_main = _WORKTREE.match(root) and posixpath.basename(root) in place.split("/")
+        is_inside = is_installed or (is_rootless and (_is_below(began, place) or is_main))
         return not is_inside and relative_folder(place, root) == OUTSIDE
 
     if event.tool.lower() in _OTHER_SHELL:
@@ -323,11 +325,6 @@ def _computed_folder(found: re.Match[str], line: str) -> str:
     return "." if name and re.search(rf"\b{name}=|\b(?:for|read) {name}\b", line) else _SHELLS_OWN
 
 
-def _is_main_of(place: str, root: str) -> bool:
-    """Say whether a folder seems to lie in the main worktree of a linked one, by the name of both."""
-    return bool(_WORKTREE.match(root)) and posixpath.basename(root) in place.split("/")
-
-
 def paths_entered(event: Event, folder: str) -> Iterator[tuple[str, bool]]:
     """Yield where the line of a call leads to: folders that it enters, and those of programs that it names.
 
@@ -371,7 +368,7 @@ def _step_paths(step: Step) -> Iterator[tuple[str, bool]]:
     if step.program in _ENTERS:
         yield first or "~", True
         return
-    words = [word.value for word in step.words]
+    words = step.values
     called = next((word for word in words if word.endswith(f"/{step.program}")), "")
     is_script = step.program in programs.SCRIPTED | programs.SHELLS | {"source", "."}
     for path in (called, first if is_script and not step.subcommand else ""):

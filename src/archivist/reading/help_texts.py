@@ -41,16 +41,18 @@ def find_accepted_words(acts: Sequence[ToolCall], failed: ToolCall) -> str:
     failure, step = failed.failure, failed.main
     if failure is None or failure.kind is not K.USAGE or step is None or not failure.subject:
         return ""
-    words = [word.value for word in step.words]
+    words = step.values
     refused = failure.subject
+    # How the part of the call before the refused word is used may have been asked next.
     asked = words[: words.index(refused)] if refused in words else words[:1]
-    outputs = [failed.event.output]
-    outputs += [
-        act.event.output
+    helping = [
+        act
         for act in acts[failed.at + 1 : failed.at + 1 + NEAR]
-        if act.main and not act.has_failed and _asks_for_help([word.value for word in act.main.words], asked)
+        if act.main
+        and not act.has_failed
+        and [word for word in act.main.values if word not in _HELP_WORDS] == asked
     ]
-    for output in (clean_output(output[:_LONGEST_OUTPUT]) for output in outputs):
+    for output in (clean_output(act.event.output[:_LONGEST_OUTPUT]) for act in (failed, *helping)):
         names = [] if refused.startswith("-") else [name for name in _find_names(output) if name != "help"]
         if 1 < len(names) <= _MOST_NAMES and refused not in names:
             listed = format_list([code(name) for name in names])
@@ -63,11 +65,6 @@ def find_accepted_words(acts: Sequence[ToolCall], failed: ToolCall) -> str:
                 return f"it takes one “{as_quotation(places[0][0])}” a call"
             return f"its usage is “{as_quotation(usage)}”"
     return ""
-
-
-def _asks_for_help(words: Sequence[str], asked: Sequence[str]) -> bool:
-    """Say whether a call asks how the part of another before the refused word is used."""
-    return [word for word in words if word not in _HELP_WORDS] == list(asked)
 
 
 def _find_names(output: str) -> Iterator[str]:

@@ -181,7 +181,7 @@ def _looks_for_success(step: Step) -> bool:
         return False
     if any(map(_INVERTED.match, step.flags)) or (step.program == "sed" and step.subcommand != "-n"):
         return False
-    return not _ASKS_FOR_FAILURES.search(" ".join(word.value for word in step.words[1:]))
+    return not _ASKS_FOR_FAILURES.search(" ".join(step.values[1:]))
 
 
 def had_no_effect(act: ToolCall) -> bool:
@@ -227,14 +227,6 @@ def asking_sentences(output: str) -> Iterator[str]:
         yield from filter(_ASKS.search, sentences)
 
 
-def _around_failure(act: ToolCall) -> str:
-    """Return the lines of an output next to the one that reports the failure: others speak of other steps."""
-    lines = act.event.output.split("\n")[-_MOST_LINES:]
-    line = act.failure.line.strip()[:_COMPARED_CHARACTERS] if act.failure else ""
-    at = next((index for index, text in enumerate(lines) if line and line in text), None)
-    return "\n".join(lines if at is None else lines[max(0, at - _LINES_BEFORE) : at + _LINES_AFTER])
-
-
 def find_offer(act: ToolCall, acts: Sequence[ToolCall] = ()) -> Remedy | None:
     """Return what a failed call's own message tells the caller to do, as far as a message's word may be told.
 
@@ -249,14 +241,16 @@ def find_offer(act: ToolCall, acts: Sequence[ToolCall] = ()) -> Remedy | None:
         quoted = next((next(filter(None, match.groups())) for match in _QUOTED.finditer(offer)), "")
         # The whole sentence: a second command in it would be told as well.
         own = CallWords(
-            {step.program: [word.value for word in step.words[1:]] for step in act.steps},
+            {step.program: step.values[1:] for step in act.steps},
             [step.text for each in acts for step in each.steps if has_step_worked(each, step)],
         )
         if text_risk(offer) or names_offer(offer, own) or is_bypass(offer):
             continue
         if act.steps:
             # Of a program's sentence only the command is passed on, never the words around it.
-            offer = _bare_offer(found, quoted, own)
+            program, *rest = found["rest"].rstrip(".").split()
+            told = told_form(quoted or " ".join((program, *up_to_sentence(rest))).rstrip(",;:"), own)
+            offer = f"{'use' if _USED.match(found[0]) else 'run'} `{told}`" if told else ""
         if offer:
             return Remedy(RemedyKind.SAID, offer[:1].lower() + offer[1:], act.display_text)
     return None
@@ -277,7 +271,12 @@ def _offering_sentences(act: ToolCall) -> Iterator[tuple[str, re.Match[str]]]:
     if is_long or _UNREACHABLE.search(act.event.output[-_LONGEST_OUTPUT:]):
         return
     working = working_steps(act.steps)
-    for sentence in asking_sentences(_around_failure(act)):
+    # Lines far from the one that reports the failure speak of other steps.
+    lines = act.event.output.split("\n")[-_MOST_LINES:]
+    line = act.failure.line.strip()[:_COMPARED_CHARACTERS] if act.failure else ""
+    at = next((index for index, text in enumerate(lines) if line and line in text), None)
+    lines = lines if at is None else lines[max(0, at - _LINES_BEFORE) : at + _LINES_AFTER]
+    for sentence in asking_sentences("\n".join(lines)):
         # Of several steps the one that offers it may not be the one that failed.
         is_own = len(working) < 2 or any(step.program in sentence for step in working)
         found = _OFFER.search(sentence) if is_own and not _LOOKS_ON.search(sentence) else None
@@ -290,12 +289,3 @@ def before_offer(line: str) -> str:
     found = _OFFER.search(line)
     kept = line[: found.start()].rstrip(" ,;:.-(") if found else line
     return kept if kept.count(" ") else line
-
-
-def _bare_offer(found: re.Match[str], quoted: str, own: CallWords) -> str:
-    """Return the command that a sentence offers, in words of ours; nothing where it is none to be told."""
-    program, *rest = found["rest"].rstrip(".").split()
-    command = quoted or " ".join((program, *up_to_sentence(rest))).rstrip(",;:")
-    is_used = _USED.match(found[0]) is not None
-    told = told_form(command, own)
-    return f"{'use' if is_used else 'run'} `{told}`" if told else ""

@@ -101,7 +101,11 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     # What only prints more, or less, helps nothing.
     if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):
         return True
-    return _only_time_passed(failed, cure.remedy) or _is_elsewhere_tested(cure.acts[-1], failed)
+    # From one part of the project to another it is another check; into a part it may be the right place.
+    is_other_part = any(is_entering(step) and not is_elsewhere(step) for step in failed.steps)
+    faults = _FAULTS_OF_CODE | {K.OTHER, K.BUILD} if is_other_part else _FAULTS_OF_CODE
+    is_tested_elsewhere = failed.kind in faults and bool(entered_folder(cure.acts[-1], failed))
+    return is_tested_elsewhere or _only_time_passed(failed, cure.remedy)
 
 
 def _drops_what_it_was_for(cure: Cure, acts: Sequence[ToolCall]) -> bool:
@@ -134,11 +138,3 @@ def _only_time_passed(failed: ToolCall, remedy: Remedy) -> bool:
     changed = [word for word, _ in gained] + [word for word in wanted if word not in words]
     is_same_call = all(word.startswith("-") or before.startswith("-") for word, before in gained)
     return is_same_call and not any(map(_ADDRESS.search, changed))
-
-
-def _is_elsewhere_tested(right: ToolCall, failed: ToolCall) -> bool:
-    """Say whether a check found a fault that a call in another folder does not look for."""
-    # From one part of the project to another it is another check; into a part it may be the right place.
-    is_other_part = any(is_entering(step) and not is_elsewhere(step) for step in failed.steps)
-    faults = _FAULTS_OF_CODE | {K.OTHER, K.BUILD} if is_other_part else _FAULTS_OF_CODE
-    return failed.kind in faults and bool(entered_folder(right, failed))

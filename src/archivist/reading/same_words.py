@@ -62,6 +62,7 @@ _IRREGULAR = {
     "kept": "keep", "built": "build", "written": "write", "made": "make", "held": "hold", "given": "give",
     "found": "find", "taken": "take", "done": "do", "sent": "send", "chosen": "choose", "chose": "choose",
 }  # fmt: skip
+_ENDINGS = ["uration", "ations", "ation", "ions", "ing", "ion", "ies", "ed", "es", "ly", "s", "e", "y"]
 _DOUBLED = ("bb", "dd", "gg", "mm", "nn", "pp", "rr", "tt")
 # What may not change when the words of a statement change places: then somebody turned it round.
 _FRAME = (_GRAMMAR | _DENIES | _LIMITS | _PREPOSITIONS) - _ARTICLES
@@ -205,24 +206,15 @@ def _read_word(word: str, *, is_first: bool) -> _Word | None:
 def _stem(word: str) -> str:
     """Cut the usual endings of a word."""
     word = _IRREGULAR.get(word, word)
-    for ending in (
-        "uration",
-        "ations",
-        "ation",
-        "ions",
-        "ing",
-        "ion",
-        "ies",
-        "ed",
-        "es",
-        "ly",
-        "s",
-        "e",
-        "y",
-    ):
+    stem = cut_ending(word, _ENDINGS)
+    return stem[:-1] if stem != word and stem.endswith(_DOUBLED) else stem
+
+
+def cut_ending(word: str, endings: Sequence[str]) -> str:
+    """Return a word without the first of these endings that it has, where three letters stay."""
+    for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) > 2:
-            word = word.removesuffix(ending)
-            return word[:-1] if word.endswith(_DOUBLED) else word
+            return word.removesuffix(ending)
     return word
 
 

@@ -81,12 +81,9 @@ def digest_suites(
 
 def _key_words(name: str) -> str:
     """Return the words that stand for a test in the key of its failure."""
-    is_python = ".py::" in name
-    return (
-        re.sub(r"\[.*", "", name.rpartition("::")[2])
-        if is_python
-        else Signature("", "", message_words(name)).key[2:]
-    )
+    if ".py::" in name:
+        return re.sub(r"\[.*", "", name.rpartition("::")[2])
+    return Signature("", "", message_words(name)).key[2:]
 
 
 def find_unfiltered(

@@ -13,6 +13,7 @@ from archivist.records.run_words import EventKind
 
 # How many calls later a success still counts as the recovery from a failure.
 _REACH = 12
+_SHELLS = ("bash", "shell", "exec_command", "execute_bash", "local_shell", "terminal", "run")
 _CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 # What stands before a command's own name: a change of folder, variables, wrappers.
 _PRELUDE = re.compile(
@@ -65,15 +66,7 @@ class ToolUse(NamedTuple):
 
 def program_of(tool: str, text: str) -> str:
     """Return what a call runs: of a shell the program, else the tool."""
-    if tool.lower() not in (
-        "bash",
-        "shell",
-        "exec_command",
-        "execute_bash",
-        "local_shell",
-        "terminal",
-        "run",
-    ):
+    if tool.lower() not in _SHELLS:
         return tool
     command = text.strip()
     prelude = _PRELUDE.match(command)

@@ -202,9 +202,13 @@ def count_commands(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> l
                 for before in checked:
                     counts[before][4] = 1
             elif step.worked is not None:
-                _count(counts.setdefault(name, [0] * 5), act, step.worked, step.purpose)
+                ran = counts.setdefault(name, [0] * 5)
+                ran[not step.worked] += 1
                 if step.worked and act.failure is None:
+                    ran[2] += 1
                     checked.add(name)
+                if "test" in step.purpose:
+                    ran[3] = max(ran[3], _passed_tests(act.event.output))
     commits = counts.pop(_COMMIT, None)
     often = sorted(counts.items(), key=lambda item: -sum(item[1][:2]))[:_MOST_COMMANDS]
     return [
@@ -212,13 +216,6 @@ def count_commands(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> l
         for names, worked in (*often, *(((_COMMIT, commits),) if commits else ()))
         if not is_destructive(names[1])
     ]
-
-
-def _count(ran: list[int], act: ToolCall, outcome: bool, purpose: str) -> None:
-    ran[not outcome] += 1
-    ran[2] += outcome and act.failure is None
-    if "test" in purpose:
-        ran[3] = max(ran[3], _passed_tests(act.event.output))
 
 
 def _passed_tests(output: str) -> int:
@@ -235,7 +232,7 @@ def command_purpose(step: Step) -> str:
         # A runner of tasks, as in `hatch run lint`.
         return _PURPOSES.get(step.program, "")
     # Behind a program that runs others, as in `corepack pnpm lint` or `mise exec -- pnpm lint`.
-    words = [word.value for word in step.words]
+    words = step.values
     if step.program in programs.LOOKS | programs.PREPARATIONS or len(words) < 3:
         return ""
     for at, word in enumerate(words[1:_MOST_PREFIX], 1):
@@ -269,7 +266,7 @@ def _own_purpose(step: Step) -> str:
         return by_task if by_task not in ("", "check") else _PURPOSES.get(program, by_task)
     if program in _TOOLS:
         return purpose_of_name(program)
-    call = next((word.value for word in step.words if word.value.endswith(step.program)), "")
+    call = next((value for value in step.values if value.endswith(step.program)), "")
     is_own_script = "/" in call.removeprefix("./") and not call.startswith(("/", "~"))
     return purpose_of_name(step.program) if is_own_script and _SCRIPT_PATH.match(call) else ""
 
