@@ -9,19 +9,19 @@ from functools import cached_property
 from types import MappingProxyType
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading import commands
+from archivist.reading import commands, programs
 from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell, was_not_made
 from archivist.reading.packages import Install, installs, is_install
 from archivist.reading.rules import LONGEST_LINE, FailureKind
-from archivist.reading.shell import Step, parse
+from archivist.reading.shell import MOST_STEPS, Step, parse
 from archivist.reading.tool_names import speakable_tool
 from archivist.reading.wording import base_name, is_informative, is_scratch, mask_command
 from archivist.records import Event, EventKind
+from archivist.records.run_words import CALL_KINDS
 from archivist.text import is_as_seen
 
-CALL_KINDS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _READING_TOOLS = lazy_pattern(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
-_TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
+_TEST_RUNNERS = programs.TEST_RUNNERS | {"unittest"}
 _RUNS_TESTS = lazy_pattern(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
 # At the start or the end of a name: `reset-test-db` runs no tests.
 _TEST_WORD = lazy_pattern(r"(?<![\w-])tests?\b|\btests?(?![\w-])")
@@ -42,8 +42,6 @@ _NOISE_CHARACTERS = 16_000
 _NOISE_LINES = 400
 _MOST_NOISE = 12
 _RESTORING = ("checkout", "restore", "stash", "reset")
-# Rules compare the steps of calls with each other; nobody writes a line of more, but a log may hold one.
-_MOST_STEPS = 60
 # What a client notes of a call that it, the user or a signal stopped: whatever it printed, it did not end.
 UNFINISHED = frozenset(("interrupted", "killed", "rejected", "result_missing", "timed_out"))
 _NO_OUTCOME = frozenset(("call_missing", "running"))
@@ -226,7 +224,7 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
     is_edit = event.kind is EventKind.EDIT
     # A command with letters that nobody sees cannot be told as it ran.
     is_command = not is_edit and is_shell(event.tool) and is_as_seen(event.text)
-    steps = parse(event.text)[:_MOST_STEPS] if is_command else ()
+    steps = parse(event.text)[:MOST_STEPS] if is_command else ()
     main, failure = commands.main_step(steps), event_failure(event)
     bodies = "\n".join(body for step in steps for body in step.bodies)
     changes = tuple(change for step in steps for change in _step_edits(step, bodies))

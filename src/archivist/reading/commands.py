@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
-from archivist.reading.shell import Step, Word, parse
+from archivist.reading.shell import TASK_WORD, Step, Word, parse
 
 _LONGEST_TEST_ID = 300
 _SCRIPT = lazy_pattern(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
@@ -152,7 +152,6 @@ _LIKE_VERBS = (
     frozenset(("delete", "remove", "rm", "drop", "destroy", "uninstall")),
     frozenset(("run", "start", "exec", "launch", "serve", "up")),
 )
-_VERB = lazy_pattern(r"[a-z][a-z-]{1,19}")
 
 
 def have_like_verbs(step: Step, other: Step) -> bool:
@@ -167,9 +166,9 @@ def _verb(step: Step) -> str:
         return step.subcommand.rpartition(" ")[2]
     first, second = (*step.values[1:3], "", "")[:2]
     # `hostcli item edit`: what it is about stands before the verb.
-    is_behind = _VERB.fullmatch(first) and not any(first in verbs for verbs in _LIKE_VERBS)
+    is_behind = TASK_WORD.fullmatch(first) and not any(first in verbs for verbs in _LIKE_VERBS)
     value = second if is_behind and any(second in verbs for verbs in _LIKE_VERBS) else first
-    return value if _VERB.fullmatch(value) else ""
+    return value if TASK_WORD.fullmatch(value) else ""
 
 
 def ends_with_own_status(steps: tuple[Step, ...]) -> bool:
@@ -208,7 +207,7 @@ def called_words(step: Step, *, most: int = 2) -> str:
     for value in values[values.index(step.program) + 1 :]:
         is_script = len(found) == 1 and step.program in programs.SCRIPTED and _SCRIPT.match(value)
         most += bool(is_script)
-        if len(found) > most or not (is_script or _VERB.fullmatch(value)):
+        if len(found) > most or not (is_script or TASK_WORD.fullmatch(value)):
             break
         found.append(value)
     return " ".join(found)

@@ -44,10 +44,10 @@ from archivist.reading.replacements import (
     cure_by_variant,
     differing_messages,
     edits_project,
+    enters_within,
     fails_alike,
     in_folder,
     is_asked_for,
-    is_elsewhere,
     is_entering,
     join_steps,
     next_of_program,
@@ -129,30 +129,23 @@ def _as_it_ran(cure: Cure, acts: Sequence[ToolCall]) -> Cure | None:
     """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
     if not cure.remedy.is_command:
         return cure
-    redirects = [redirect for act in cure.acts for step in act.steps for redirect in step.redirects]
+    ran = [step for act in cure.acts for step in act.steps]
     # A text that a call was given cannot be shown.
-    if any(map(is_unsure, cure.acts)) or any("<<" in redirect.operator for redirect in redirects):
+    is_fed = any("<<" in redirect.operator for step in ran for redirect in step.redirects)
+    if is_fed or any(map(is_unsure, cure.acts)):
         return None
     for text in filter(text_risk, (act.event.text.strip() for act in cure.acts)):
         if text_risk(installed_only(text, acts)):
             return replace(cure, remedy=cure.remedy._replace(text=text))
         cure = replace(cure, remedy=cure.remedy._replace(text=installed_only(cure.remedy.text, acts)))
-    is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
-    is_true = is_true and _tells_only_steps_that_ran(cure)
+    told = parse(cure.remedy.text)
+    # The name of a folder is the repository's choice: without its quotes it may hold other commands.
+    entered = [*filter(enters_within, ran), *filter(is_entering, told)]
+    is_plain = all(PLAIN_FOLDER.fullmatch(folder) for step in entered for folder in step.arguments[:1])
+    is_true = is_plain and {step.program for step in told} <= {step.program for step in ran}
+    is_true = is_true and all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
     # A here-document on one line is another command.
     return cure if is_true and "<<" not in cure.remedy.text else None
-
-
-def _tells_only_steps_that_ran(cure: Cure) -> bool:
-    """Say whether each program of a told line ran as one, and its folders have plain names.
-
-    The name of a folder is the repository's choice: without its quotes it may hold other commands.
-    """
-    ran, told = [step for act in cure.acts for step in act.steps], parse(cure.remedy.text)
-    entered = [step for step in ran if is_entering(step) and not is_elsewhere(step)]
-    entered += [step for step in told if is_entering(step)]
-    is_plain = all(PLAIN_FOLDER.fullmatch(folder) for step in entered for folder in step.arguments[:1])
-    return is_plain and {step.program for step in told} <= {step.program for step in ran}
 
 
 def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -661,7 +654,7 @@ def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
     The call may be one step of a longer line, have variables set before it, or print more or less.
     """
     entered = {step.text for step in failed.steps}
-    if any(is_entering(step) and step.text not in entered and not is_elsewhere(step) for step in act.steps):
+    if any(enters_within(step) and step.text not in entered for step in act.steps):
         # In another folder it is another call.
         return None
     text, wrong = plain_command(act), plain_command(failed)
@@ -697,13 +690,13 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     entered = {step.text for step in failed.steps if is_entering(step)}
 
     def is_changing(step: Step) -> bool:
-        if step.text in entered or (is_entering(step) and is_elsewhere(step)) or is_look(step):
+        if step.text in entered or (is_entering(step) and not enters_within(step)) or is_look(step):
             return False
-        if step.bodies:
-            # A file that was written with it says nothing without its text.
+        # A file that was written with a here-document says nothing without its text.
+        if step.bodies or only_shows(step):
             return False
         is_ordinary = any(name in step.text for name in ORDINARY) and not _is_staging(step, failed)
-        if is_ordinary or only_shows(step):
+        if is_ordinary:
             return False
         return is_judged if mends_style(step.text) else not _CHECK.search(step.text)
 

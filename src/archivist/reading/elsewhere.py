@@ -17,18 +17,15 @@ from archivist.cold_start import lazy_pattern
 from archivist.paths import ANY_HOME
 from archivist.projects import ENTERED, OTHERS, OWN, checkout_tops
 from archivist.reading import programs
-from archivist.reading.calls import CALL_KINDS
 from archivist.reading.failures import is_shell
-from archivist.reading.shell import Step, parse
-from archivist.records.run_words import FOLDER, OPEN_SHELL, EventKind
+from archivist.reading.shell import MOST_STEPS, Step, parse
+from archivist.records.run_words import CALL_KINDS, FOLDER, OPEN_SHELL, EventKind
 
 if TYPE_CHECKING:
     # A hook asks where a call worked, and needs no class of the records for it.
     from archivist.records import Episode, Event
 
 OUTSIDE = ".."
-# Nobody writes a line of more steps, but a log may hold one.
-_MOST_STEPS = 60
 # Without one of these a line stays where it is; parsing all lines took a third of the time to capture a log.
 _MAY_LEAVE = lazy_pattern(
     r"\b(?:cd|chdir|pushd)\b|\.\.|[$`]|(?:^|[\s=;&|(\"'])[/~]|\s-\w{0,8}C|\s--(?:prefix|cwd|dir|manifest)"
@@ -278,7 +275,7 @@ def _names_folder(line: str, name: str) -> bool:
         return True
     if not re.search(rf"(?<![\w-]){word}(?![\w-])", line):
         return False
-    for step in parse(line)[:_MOST_STEPS]:
+    for step in parse(line)[:MOST_STEPS]:
         for part in (*step.arguments, *(flag.partition("=")[2] for flag in step.flags)):
             words = [part] if step.program in _TELLING else part.split()
             if name in words:
@@ -337,7 +334,7 @@ def paths_entered(event: Event, folder: str) -> Iterator[tuple[str, bool]]:
     before, variables = _UNKNOWN, {"HOME": "~", "PWD": folder}
     if "CDPATH" in text:
         yield _UNKNOWN, False
-    for step in parse(text)[:_MOST_STEPS]:
+    for step in parse(text)[:MOST_STEPS]:
         for assignment in step.assignments:
             name, _, value = assignment.partition("=")
             variables[name] = value.strip("\"'")

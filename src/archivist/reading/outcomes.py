@@ -138,7 +138,7 @@ def has_worked(act: ToolCall) -> bool:
     if _PRINTED_STATUS.search(act.event.text):
         status = _LAST_NUMBER.search(output)
         return not status or status[1] == "0"
-    return has_own_status(act) or _says_success(act.steps, act.main, output)
+    return _has_own_status(act) or _says_success(act.steps, act.main, output)
 
 
 def is_unsure(act: ToolCall) -> bool:
@@ -148,7 +148,7 @@ def is_unsure(act: ToolCall) -> bool:
 
 def sums_up_success(act: ToolCall) -> bool:
     """Say whether a call succeeded by its own status, and says so."""
-    return has_own_status(act) and bool(_SUMS_UP.search(act.event.output[-_LONGEST_OUTPUT:]))
+    return _has_own_status(act) and bool(_SUMS_UP.search(act.event.output[-_LONGEST_OUTPUT:]))
 
 
 def has_step_worked(act: ToolCall, step: Step | None) -> bool:
@@ -190,7 +190,7 @@ def had_no_effect(act: ToolCall) -> bool:
     return bool(_HAD_NO_EFFECT.search(output)) and not _HAD_EFFECT.search(output)
 
 
-def has_own_status(act: ToolCall) -> bool:
+def _has_own_status(act: ToolCall) -> bool:
     """Say whether the status of a command line is that of the step it is for."""
     return bool(_STOPS_AT_ERROR.search(act.event.text)) or ends_with_own_status(act.steps)
 

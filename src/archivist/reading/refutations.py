@@ -15,9 +15,8 @@ from archivist.reading.replacements import (
     Cure,
     edits_project,
     entered_folder,
+    enters_within,
     fails_alike,
-    is_elsewhere,
-    is_entering,
     plain_command,
 )
 from archivist.reading.rules import FailureKind as K
@@ -102,7 +101,7 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):
         return True
     # From one part of the project to another it is another check; into a part it may be the right place.
-    is_other_part = any(is_entering(step) and not is_elsewhere(step) for step in failed.steps)
+    is_other_part = any(map(enters_within, failed.steps))
     faults = _FAULTS_OF_CODE | {K.OTHER, K.BUILD} if is_other_part else _FAULTS_OF_CODE
     is_tested_elsewhere = failed.kind in faults and bool(entered_folder(cure.acts[-1], failed))
     return is_tested_elsewhere or _only_time_passed(failed, cure.remedy)

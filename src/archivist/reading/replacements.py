@@ -150,9 +150,9 @@ def is_entering(step: Step) -> bool:
     return step.program in ("cd", "pushd")
 
 
-def is_elsewhere(step: Step) -> bool:
-    """Say whether a folder is named as one machine has it."""
-    return "".join(step.arguments).startswith(("/", "~"))
+def enters_within(step: Step) -> bool:
+    """Say whether a step goes to another folder of the project, by a name that every machine has for it."""
+    return is_entering(step) and not "".join(step.arguments).startswith(("/", "~"))
 
 
 def in_folder(cure: Cure, failed: ToolCall) -> Cure | None:

@@ -224,7 +224,7 @@ def _observe_failures(
             is_fleeting = _is_transient(calls, act, user_turns)
             # Nothing cured a failure that went away by itself.
             cure = None if is_fleeting else _keep_first(act, find_cure(calls, act.at), ends)
-            is_lesson = _is_mended_without_edit(calls, act, cure) or not is_own_fault(act, failure, scratch)
+            is_lesson = _is_mended_without_edit(calls, act, cure) or not _is_own_fault(act, failure, scratch)
         if failure and is_lesson:
             # A script that the run wrote or ran produced the failure in the project's code.
             is_own_script = not failure.is_at_import and any(
@@ -316,7 +316,7 @@ def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterato
             yield ObservedFailure(act=act, failure=act.failure, key="", cure=cure, in_vain=in_vain)
 
 
-def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
+def _is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     """Say whether the fault lies in what the run itself was writing, so that it is no lesson."""
     if (
         failure.is_own_code

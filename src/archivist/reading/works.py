@@ -172,7 +172,7 @@ def project_steps(
                 found.append(ProjectStep(*_COMMIT))
                 continue
             purpose = command_purpose(step) or other_task(step) if step.operator not in ("|", "||") else ""
-            outcome = _has_worked(act, step, purpose, is_first=is_first) if purpose else None
+            outcome = _could_run(act, step, purpose, is_first=is_first) if purpose else None
             # What a line does first may be what failed in it.
             is_first = is_first and is_preparation(step)
             place, command = relative_folder(folder, root), general_form(step, root, purpose)
@@ -298,7 +298,7 @@ def purpose_of_name(name: str) -> str:
     return found or ("check" if parts and all(part in _WEAK_PURPOSES for part in parts) else "")
 
 
-def _has_worked(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> bool | None:
+def _could_run(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> bool | None:
     """Say whether a step of a call could run; None when the call does not tell."""
     event, failure = act.event, act.failure
     if not UNFINISHED.isdisjoint(event.extra):
