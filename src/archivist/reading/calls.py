@@ -103,6 +103,11 @@ class ToolCall:
         return self.failure.kind if self.failure else None
 
     @property
+    def subject(self) -> str:
+        """Return the module, command, file or word that its failure is about, or nothing."""
+        return self.failure.subject if self.failure else ""
+
+    @property
     def changes_project(self) -> bool:
         """Say whether it changed files of the project, other than back to an earlier state."""
         return any(not edit.is_restored and not is_scratch(edit.file) for edit in self.changes)
@@ -118,7 +123,7 @@ class ToolCall:
     @property
     def refused_word(self) -> str:
         """Return the option, subcommand or other word that its program refused, or nothing."""
-        return self.failure.subject if self.failure and self.kind is FailureKind.USAGE else ""
+        return self.subject if self.kind is FailureKind.USAGE else ""
 
     @cached_property
     def main(self) -> Step | None:

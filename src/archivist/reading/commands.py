@@ -98,12 +98,8 @@ def _prints_log(step: Step) -> bool:
     """Say whether a step prints what another program has said before."""
     if step.program in _LOG_PROGRAMS or "logs" in (*step.subcommand.split(), *step.arguments[:1]):
         return True
-    is_fetch = step.program in _FETCHERS or is_raw_call(step)
-    return (
-        is_fetch
-        and not is_sending(step)
-        and any(map(_LOG_ENDPOINT.search, (step.subcommand, *step.arguments)))
-    )
+    is_fetch = (step.program in _FETCHERS or is_raw_call(step)) and not is_sending(step)
+    return is_fetch and any(map(_LOG_ENDPOINT.search, (step.subcommand, *step.arguments)))
 
 
 def is_raw_call(step: Step) -> bool:

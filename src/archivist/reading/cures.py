@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -70,7 +70,7 @@ from archivist.reading.works import is_passing_flag
 from archivist.records.run_words import REDACTED
 from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 
-# How many later calls are searched: installs and edits may come late, another try of a command comes soon.
+# How many later calls are searched.
 HORIZON = 40
 # A name that is refused is spelt otherwise at once.
 _TRIES = 4
@@ -156,7 +156,13 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     later = acts[at + 1 : at + 1 + HORIZON]
     if found := _cure_by_permission(failed, later[:NEAR]) or _cure_by_quotes(failed, later[:NEAR]):
         return found
-    found = _cure_by_kind(failed, failure, later) or _cure_of_next_try(acts, failed, failure)
+    looks = _LOOKS.get(failure.kind, _OTHER_LOOKS)
+    if failure.kind is K.MISSING_MODULE and is_standard(failure.subject):
+        looks = (_cure_by_change, cure_by_interpreter, _cure_by_step)
+    if failed.installs and failure.kind is not K.MISSING_COMMAND:
+        looks = (_cure_by_other_install, *looks)
+    cures = (look(failed, later if look in _LATE_LOOKS else later[:NEAR]) for look in looks)
+    found = next(filter(None, cures), None) or _cure_of_next_try(acts, failed)
     found = found or cure_by_launcher(failed, _step_at_fault(failed), later)
     if found is None:
         return None
@@ -166,15 +172,12 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     return None if found.remedy.text in same else found
 
 
-def _cure_of_next_try(acts: Sequence[ToolCall], failed: ToolCall, failure: Failure) -> Cure | None:
+def _cure_of_next_try(acts: Sequence[ToolCall], failed: ToolCall) -> Cure | None:
     """Look for what overcame another spelling of a refused name that was tried next, in vain."""
-    if failure.kind is not K.USAGE or not failure.subject:
-        return None
-    for act in acts[failed.at + 1 : failed.at + 1 + _TRIES]:
-        other = act.failure
-        if other is None or other.kind is not K.USAGE or other.subject == failure.subject:
+    for act in acts[failed.at + 1 : failed.at + 1 + _TRIES] if failed.refused_word else ():
+        if act.kind is not K.USAGE or act.subject == failed.subject:
             continue
-        is_next = bool(act.main and failed.main) and are_like_names(failure.subject, other.subject)
+        is_next = bool(act.main and failed.main) and are_like_names(failed.subject, act.subject)
         found = _find_cure(acts, act.at) if is_next else None
         if found and found.remedy.way is RemedyKind.COMMAND:
             return Cure(found.remedy._replace(instead=general_command(plain_command(failed))), found.acts)
@@ -193,7 +196,7 @@ def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
 
 def _cure_by_quotes(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the same words in quotes, where the shell took one of them for a pattern."""
-    subject = failed.failure.subject if failed.failure and is_refused_by_shell(failed.failure) else ""
+    subject = failed.subject if failed.failure and is_refused_by_shell(failed.failure) else ""
     for act in later if subject else ():
         values = {word.value: word.raw for step in act.steps for word in step.words}
         if values.get(subject, subject) != subject and not act.has_failed:
@@ -303,7 +306,7 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
 def _step_at_fault(act: ToolCall) -> Step | None:
     """Return the step that a failure is of: the one that its error names, else the main one."""
     program = act.failure.signature.program if act.failure else ""
-    missing = act.failure.subject if act.failure and act.kind is K.MISSING_COMMAND else None
+    missing = act.subject if act.kind is K.MISSING_COMMAND else None
     named = [step for step in act.steps if step_purpose(step).lower() == program or step.program == missing]
     return named[0] if len(named) == 1 else act.main
 
@@ -385,55 +388,6 @@ def _got_further(act: ToolCall, failed: ToolCall) -> bool:
     return failed.kind in kinds and act.kind not in kinds
 
 
-def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for what overcomes failures of this kind."""
-    near = later[:NEAR]
-    is_install = failed.installs and failure.kind is not K.MISSING_COMMAND
-    if is_install and (found := _cure_by_other_install(failed, near)):
-        return found
-    match failure.kind:
-        case K.MISSING_MODULE if is_standard(failure.subject):
-            found = _cure_by_change(failed, failure, later) or cure_by_interpreter(failed, later)
-            return found or _cure_by_step(failed, near)
-        case K.NETWORK:
-            return _cure_by_change(failed, failure, later) or _cure_by_step(failed, near)
-        case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR:
-            found = _cure_by_change(failed, failure, later) or cure_by_variant(failed, failure, near)
-            return found or _cure_by_step(failed, near)
-        case K.MISSING_COMMAND:
-            found = _cure_by_install(failed, failure, later) or cure_by_folder(failed, near)
-            return found or cure_by_variant(failed, failure, near) or _cure_by_step(failed, near)
-        case K.MISSING_FILE:
-            found = cure_by_folder(failed, near) or cure_by_path(failed, failure, near)
-            return found or cure_by_other_name(failed, failure, near) or _cure_by_step(failed, near)
-        case K.EDIT_NOT_APPLIED:
-            return _cure_by_other_edit(failed, later)
-        case K.GIT:
-            found = cure_by_sequence(failed, near) or cure_by_variant(failed, failure, near)
-            # Another process held the lock; else git does not mind what it does not ask for.
-            if found is None and failure.signature.error != _LOCKED:
-                near = [act for act in near if is_asked_for(act, failed) or act.purpose == failed.purpose]
-            return found or _cure_by_step(failed, near)
-        case K.USAGE:
-            found = cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
-            found = found or cure_by_fixer(failed, failure, near)
-            # A program that refuses no word of the call may lack something that a step brings.
-            return found or (None if failure.subject else _cure_by_step(failed, near))
-        case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
-            return (
-                _cure_by_change(failed, failure, later)
-                or _cure_by_step(failed, near)
-                or cure_by_flags(failed, near)
-                or cure_by_other_runner(failed, failure, near)
-            )
-        case _:
-            return (
-                _cure_by_step(failed, near)
-                or cure_by_variant(failed, failure, near)
-                or cure_by_other_runner(failed, failure, near)
-            )
-
-
 def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call repeats what failed: the same script, or the same purpose."""
     if leaves_out_failure(act, failed):
@@ -445,16 +399,16 @@ def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
     return act.purpose == failed.purpose
 
 
-def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def _cure_by_change(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the installs or edits after which the same call no longer failed in this way."""
-    is_module = failure.kind is K.MISSING_MODULE
+    is_module = failed.kind is K.MISSING_MODULE
     tried: list[ToolCall] = []
     for act in later:
         if act.is_look:
             continue
         if fails_alike(act, failed):
             # What was installed so far did not help; an edit may be half of the cure.
-            tried = [call for call in tried if _related_edits(call, failed, failure)]
+            tried = [call for call in tried if _related_edits(call, failed)]
             continue
         # Edits that a later call takes back did not help: it restores their files, or edits the reverse.
         tried = [
@@ -462,7 +416,7 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             act,
         ]
         broken = _INSTALLED.search(act.failure.files[-1]) if act.failure and act.failure.files else None
-        if is_module and broken and package_name(broken[1]) == distribution_name(failure.subject):
+        if is_module and broken and package_name(broken[1]) == distribution_name(failed.subject):
             # The call fails inside the module that was missing: the installed version does not work.
             tried = [call for call in tried if not call.installs]
             continue
@@ -477,14 +431,14 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             for call in tried
             if call.installs
             and not (call.has_failed and call.purpose.endswith("install"))
-            and _is_about(call.installs, failure)
+            and _is_about(call.installs, failed)
             and not had_no_effect(call)
         ]
         if installing:
             return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
-        editing = [call for call in tried if _related_edits(call, failed, failure)]
+        editing = [call for call in tried if _related_edits(call, failed)]
         if editing:
-            edits = [edit for call in editing for edit in _related_edits(call, failed, failure)]
+            edits = [edit for call in editing for edit in _related_edits(call, failed)]
             files = tuple(dict.fromkeys(relative_path(edit.file) for edit in edits))
             old, new = differing_words(edits[0].old.strip(), edits[0].new.strip())
             is_long = re.search(r"\n|#|//", old + new) or len(old) + len(new) >= _LONGEST_CHANGE
@@ -492,21 +446,23 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             return Cure(Remedy(RemedyKind.EDIT, text, "", files[:4]), tuple(editing))
     # The missing module was installed by name and was not missing again.
     for act in reversed(tried if is_module else ()):
-        if not act.has_failed and any(_has_package(install, failure) for install in act.installs):
+        if not act.has_failed and any(_has_package(install, failed) for install in act.installs):
             return Cure(Remedy(RemedyKind.INSTALL, _install_text([act])), (act,))
     return None
 
 
-def _has_package(install: Install, failure: Failure) -> bool:
+def _has_package(install: Install, failed: ToolCall) -> bool:
     """Say whether an install names the distribution of the missing module."""
-    return distribution_name(failure.subject) in map(package_name, install.packages)
+    return distribution_name(failed.subject) in map(package_name, install.packages)
 
 
-def _is_about(found: tuple[Install, ...], failure: Failure) -> bool:
+def _is_about(found: tuple[Install, ...], failed: ToolCall) -> bool:
     """Say whether the installed packages can be related to the failure."""
-    if failure.kind is K.MISSING_MODULE:
-        return any(install.is_of_project or _has_package(install, failure) for install in found)
-    message = " ".join((failure.line, failure.subject, *failure.files)).lower().replace("_", "-")
+    if failed.kind is K.MISSING_MODULE:
+        return any(install.is_of_project or _has_package(install, failed) for install in found)
+    failure = failed.failure
+    said = (failure.line, failure.subject, *failure.files) if failure else ()
+    message = " ".join(said).lower().replace("_", "-")
     return any(
         not install.is_of_project and any(package_name(package) in message for package in install.packages)
         for install in found
@@ -547,11 +503,11 @@ def _steps_to_install(act: ToolCall) -> tuple[list[str], str]:
     return words, general_command(" && ".join(step.text for step in steps))
 
 
-def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def _cure_by_install(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the install after which a missing command was found."""
     installing: list[ToolCall] = []
     for act in later:
-        is_run = any(step.program == failure.subject for step in act.steps)
+        is_run = any(step.program == failed.subject for step in act.steps)
         if act.installs and not (act.failure and not is_run):
             installing.append(act)
         if installing and is_run and not fails_alike(act, failed):
@@ -559,11 +515,14 @@ def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCal
     return None
 
 
-def _related_edits(act: ToolCall, failed: ToolCall, failure: Failure) -> tuple[FileEdit, ...]:
+def _related_edits(act: ToolCall, failed: ToolCall) -> tuple[FileEdit, ...]:
     """Return the edits of a call that can be related to the failure."""
-    if act.has_failed or any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
+    failure = failed.failure
+    if failure is None or act.has_failed:
         return ()
-    names = {failure.subject.rsplit(".", 1)[-1], *_NAME_IN_MESSAGE.findall(failure.line)} - {""}
+    if any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
+        return ()
+    names = {failed.subject.rsplit(".", 1)[-1], *_NAME_IN_MESSAGE.findall(failure.line)} - {""}
     files = {base_name(file) for file in failure.files} | {
         base_name(argument.split("::")[0]) for step in failed.steps for argument in step.arguments
     }
@@ -613,6 +572,12 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     When files of the project were changed in between, the change may be what helped.
     """
     done: list[ToolCall] = []
+    if failed.refused_word:
+        # A program that refuses a word of the call lacks nothing that a step brings.
+        return None
+    if failed.failure and failed.kind is K.GIT and failed.failure.signature.error != _LOCKED:
+        # Unless another process held the lock, git does not mind what it does not ask for.
+        later = [act for act in later if is_asked_for(act, failed) or act.purpose == failed.purpose]
     wanted = _said_words(failed.main) if failed.main else ()
     for act in later if failed.steps else ():
         if edits_project(act):
@@ -720,3 +685,26 @@ def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
         call = mask_command(plain_command(failed))
         return Remedy(RemedyKind.COMMAND, f"{done} {call}", call)
     return Remedy(RemedyKind.STEP, done, failed.text)
+
+
+# What overcomes failures of a kind, the surest first.
+_Look = Callable[[ToolCall, Sequence[ToolCall]], Cure | None]
+_LOOKS: dict[K, tuple[_Look, ...]] = {
+    K.NETWORK: (_cure_by_change, _cure_by_step),
+    **dict.fromkeys(
+        (K.MISSING_MODULE, K.VERSION_CONFLICT, K.IMPORT_ERROR),
+        (_cure_by_change, cure_by_variant, _cure_by_step),
+    ),
+    K.MISSING_COMMAND: (_cure_by_install, cure_by_folder, cure_by_variant, _cure_by_step),
+    K.MISSING_FILE: (cure_by_folder, cure_by_path, cure_by_other_name, _cure_by_step),
+    K.EDIT_NOT_APPLIED: (_cure_by_other_edit,),
+    K.GIT: (cure_by_sequence, cure_by_variant, _cure_by_step),
+    K.USAGE: (cure_by_variant, cure_by_other_runner, cure_by_fixer, _cure_by_step),
+    **dict.fromkeys(
+        (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX),
+        (_cure_by_change, _cure_by_step, cure_by_flags, cure_by_other_runner),
+    ),
+}
+_OTHER_LOOKS: tuple[_Look, ...] = (_cure_by_step, cure_by_variant, cure_by_other_runner)
+# Installs and edits may come late; another try of a command comes soon.
+_LATE_LOOKS = frozenset((_cure_by_change, _cure_by_install, _cure_by_other_edit, cure_by_interpreter))

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.refutations import NEAR
-from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import clean_output
 from archivist.reading.wording import as_quotation, code, format_list
 
@@ -38,11 +37,10 @@ _LONGEST_OUTPUT = 20_000
 
 def find_accepted_words(acts: Sequence[ToolCall], failed: ToolCall) -> str:
     """Say which words a program takes that refused one, if it printed them at once or when asked for help."""
-    failure, step = failed.failure, failed.main
-    if failure is None or failure.kind is not K.USAGE or step is None or not failure.subject:
+    refused = failed.refused_word
+    if failed.main is None or not refused:
         return ""
-    words = step.values
-    refused = failure.subject
+    words = failed.main.values
     # How the part of the call before the refused word is used may have been asked next.
     asked = words[: words.index(refused)] if refused in words else words[:1]
     helping = [

@@ -127,11 +127,8 @@ def _behind_other_steps(steps: Sequence[Step], wrong: Step) -> str:
 
 def _may_mend(act: ToolCall, failure: Failure) -> bool:
     """Say whether a call changed what the error may be about."""
-    if is_of_runtime(failure.line):
-        return any(
-            not is_scratch(change.file) and not _SOURCE_FILE.search(change.file) for change in act.changes
-        )
-    return any(change.file and not is_scratch(change.file) for change in act.changes)
+    files = [edit.file for edit in act.changes if not is_scratch(edit.file)]
+    return any(not _SOURCE_FILE.search(file) for file in files) if is_of_runtime(failure.line) else any(files)
 
 
 def _gets_past(act: ToolCall, at: int, failed: ToolCall) -> bool:

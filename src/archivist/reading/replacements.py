@@ -190,12 +190,7 @@ def plain_command(act: ToolCall) -> str:
 
 def fails_alike(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call fails as the other did."""
-    return bool(
-        act.failure
-        and failed.failure
-        and act.key == failed.key
-        and act.failure.subject == failed.failure.subject
-    )
+    return act.has_failed and failed.has_failed and (act.key, act.subject) == (failed.key, failed.subject)
 
 
 _PROSE = lazy_pattern(r"\.(?:mdx?|rst|adoc)$")
@@ -244,10 +239,10 @@ def cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     return None
 
 
-def cure_by_other_runner(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_other_runner(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for another program that ran all tests, when the first came to none and nothing was changed."""
-    is_refused = failure.kind is K.USAGE
-    is_blocked = failed.is_test and failure.kind in _FOUND_FAULT | {K.TEST_FAILURE, K.USAGE}
+    is_refused = failed.kind is K.USAGE
+    is_blocked = failed.is_test and failed.kind in _FOUND_FAULT | {K.TEST_FAILURE, K.USAGE}
     for act in later if is_blocked and failed.main and not failed.main.arguments else ():
         if edits_project(act) or act.installs:
             return None
@@ -261,26 +256,26 @@ def cure_by_other_runner(failed: ToolCall, failure: Failure, later: Sequence[Too
     return None
 
 
-def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_variant(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the most similar call that succeeded, or else one that got further.
 
     A test run that failed on its tests got past what kept the failed call from running any.
     """
     wrong = failed.text
-    if failure.kind not in _CERTAIN:
+    if failed.kind not in _CERTAIN:
         # What was changed or done in between may be what helped.
         later = list(takewhile(lambda act: not _may_have_helped(act, failed), later))
     # What came before the very same call succeeded is a step towards it; neither that nor a later call is one
     # that replaces it.
     repeated = next((at for at, act in enumerate(later) if act.text == wrong and has_worked(act)), None)
     is_repeated, later = repeated is not None, later[:repeated]
-    if failure.kind is K.USAGE and failure.subject:
+    if failed.kind is K.USAGE and failed.subject:
         # The next call with the refused name ran it, whatever it found; not if it was told to use another.
-        named = (act for act in later if failure.subject in act.text.split() and act.kind not in _CERTAIN)
+        named = (act for act in later if failed.subject in act.text.split() and act.kind not in _CERTAIN)
         if next_one := next(named, None):
             is_sent_on = next_one.has_failed and has_offer(next_one)
             later = [] if is_sent_on else [next_one]
-            if next_one.kind in _OF_RUN_CODE and not is_sent_on and can_replace(next_one, failed, failure):
+            if next_one.kind in _OF_RUN_CODE and not is_sent_on and can_replace(next_one, failed):
                 return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
     calls = [_worked_part(act, failed) for act in later]
@@ -295,7 +290,7 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if failed.steps
         and index <= failing.get(calls[index], index)
         and not (is_repeated and act.purpose != failed.purpose)
-        and can_replace(act, failed, failure)
+        and can_replace(act, failed)
     ]
     got_further = [act for act in tried if _found_fault(act) and act.key != failed.key]
     for acts in ([act for act in tried if has_worked(act)], got_further):
@@ -311,8 +306,8 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
                 best, highest = act, similarity
         found = replacement(best, failed) if best else None
         # In general terms a refused word may be gone from the call: then nothing shows what helped.
-        is_refused = failure.kind is K.USAGE and failure.subject in failed.event.text
-        is_hidden = found and is_refused and failure.subject not in found.remedy.instead
+        is_refused = failed.kind is K.USAGE and failed.subject in failed.event.text
+        is_hidden = found and is_refused and failed.subject not in found.remedy.instead
         is_new = found and is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead
         if is_new and not is_hidden:
             return found
@@ -351,7 +346,7 @@ def _wraps_either(words: list[str], wanted: list[str]) -> bool:
     return _wraps(words, wanted) or (len(words) > 1 and _wraps(wanted, words))
 
 
-def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
+def can_replace(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call does what another was for: the same verb on the same target.
 
     It may also be what the error asks for. It must name the same number, or only leave words out.
@@ -371,12 +366,12 @@ def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
     if is_asked_for(act, failed):
         return True
     if right.program == wrong.program:
-        return _keeps_purpose(right, wrong, failed, failure)
-    if failure.kind is K.MISSING_COMMAND and _does_same_job(act, failed):
+        return _keeps_purpose(right, wrong, failed)
+    if failed.kind is K.MISSING_COMMAND and _does_same_job(act, failed):
         return True
-    if failure.kind is K.USAGE and len(failure.subject) >= _SHORTEST_NAME and not act.is_look:
+    if failed.kind is K.USAGE and len(failed.subject) >= _SHORTEST_NAME and not act.is_look:
         # A task that is refused may be a script of that name.
-        return failure.subject in re.split(r"\W+", " ".join(right.values))
+        return failed.subject in re.split(r"\W+", " ".join(right.values))
     words, wanted = right.values, wrong.values
     # Another program does the rest of the same words: one that the error names, or one that runs the first.
     is_other = _has_same_rest(words, wanted) and _names(failed, words[0])
@@ -385,13 +380,13 @@ def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
 
 def _names(failed: ToolCall, word: str) -> bool:
     """Say whether the error of a call names a word, or what it asks the caller to do does."""
-    line = f"{failed.failure.line} {failed.failure.subject}" if failed.failure else ""
+    line = f"{failed.failure.line} {failed.subject}" if failed.failure else ""
     said = (line, *asking_sentences(failed.event.output))
     whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     return any(word in text and whole.search(text) for text in said)
 
 
-def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure) -> bool:
+def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall) -> bool:
     """Say whether a call of the same program has the same verb and target, but for what the error names."""
     dropped, added = set(wrong.flags) - set(right.flags), set(right.flags) - set(wrong.flags)
     unset, values = (
@@ -407,10 +402,10 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
     ):
         # Without the word that mends, a call only checks.
         return False
-    is_refusal = failure.kind is not K.PROMPT
+    is_refusal = failed.kind is not K.PROMPT
     if is_refusal and any(FORCES.match(flag) and not _names(failed, flag) for flag in added):
         return False
-    has_found_fault = failure.kind in _FOUND_FAULT
+    has_found_fault = failed.kind in _FOUND_FAULT
     # A program that ran and names its task does not refuse it; only the task that mends does the same job.
     verbs = wrong.subcommand.split() if has_found_fault else []
     is_asked = bool(gained) and all(_names(failed, word) for word in gained)
@@ -535,12 +530,12 @@ def differing_messages(step: Step, wrong: Step) -> tuple[str, str]:
     return "", ""
 
 
-def cure_by_path(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_path(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the path where a missing file was found. A folder must lie on the way that was looked for.
 
     A path that only begins elsewhere is the same file from another folder, unless both calls ran in one.
     """
-    wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
+    wrong = failed.subject.split("::")[0].strip("'\"").rstrip("/")
     name = base_name(wrong)
     if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
         return None
@@ -562,9 +557,9 @@ def cure_by_path(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) 
     return None
 
 
-def cure_by_other_name(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_other_name(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the same call with another file of the missing one's folder and kind, which the run found."""
-    wrong = failure.subject.removeprefix("./")
+    wrong = failed.subject.removeprefix("./")
     wanted = [word.value for word in failed.main.words] if failed.main else []
     named = [word for word in wanted if base_name(word) == base_name(wrong) and "/" in word]
     for act in later if len(named) == 1 and not is_scratch(named[0]) else ():
