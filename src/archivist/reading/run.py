@@ -119,11 +119,16 @@ class RunReading:
     digest: dict[str, Any] = field(default_factory=dict)
 
 
+def not_judged(*_texts: str) -> str:
+    """Hold back whatever could be told, since nobody judged it."""
+    return "not judged"
+
+
 def read_run(
     episode: Episode,
     events: Sequence[Event],
     *,
-    suspicion: Callable[..., str] | None = None,
+    suspicion: Callable[..., str] = not_judged,
     earlier: Sequence[Mapping[str, Any]] = (),
 ) -> RunReading:
     """Read a run's events as failures with their remedies, attempts, edits and what the user said.
@@ -171,7 +176,7 @@ def read_run(
         *(ObservedFailure(*found) for found in find_unfiltered(suites, earlier, episode.project)),
         *observe_ci(calls, episode.project),
     )
-    if suspicion:
+    if suspicion is not not_judged:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
     refused = tuple(event for event in events if event.extra.get("rejected"))
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said, refused)
@@ -452,7 +457,7 @@ def _digest(
     reading: RunReading,
     works: list[CommandCounts],
     tests: dict[str, Any],
-    suspicion: Callable[..., str] | None,
+    suspicion: Callable[..., str],
 ) -> dict[str, Any]:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
@@ -467,7 +472,7 @@ def _digest(
     duration = (episode.finished - episode.started) if episode.started and episode.finished else None
     return {
         # Cures were checked when they were noted: a hook has no time to do it.
-        "judged": suspicion is not None,
+        "judged": suspicion is not not_judged,
         "failures": {
             key: digest_failure(those, suspicion, _LONGEST_LINE)
             for key, those in list(by_key.items())[:_MOST_KEYS]
@@ -477,7 +482,7 @@ def _digest(
             for purpose, attempts in busiest[:_MOST_PURPOSES]
         },
         # Told to later runs as they are, like cures.
-        "works": [each for each in works if suspicion is not None and not suspicion(str(each[1]), "")],
+        "works": [each for each in works if not suspicion(str(each[1]), "")],
         **tests,
         "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
         # Never told: only compared with what later runs print.
@@ -491,7 +496,7 @@ def _digest(
 
 def digest_failure(
     those: Sequence[ObservedFailure],
-    suspicion: Callable[..., str] | None = None,
+    suspicion: Callable[..., str] = not_judged,
     longest_line: int | None = None,
 ) -> dict[str, Any]:
     """Return what is stored about one failure, given every time the run met it."""
@@ -503,7 +508,7 @@ def digest_failure(
         if met.cure:
             shown.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:longest_line]))
         # Remedies are only counted here. Cures are shown next to an error as they are.
-        if met.cure and suspicion is not None and not met.is_suspicious:
+        if met.cure and suspicion is not not_judged and not met.is_suspicious:
             remedy = met.cure.remedy
             text = remedy.text if remedy.is_command else advice(remedy)
             cures[met.failure.subject, text, remedy.way.value] = None
@@ -521,7 +526,7 @@ def digest_failure(
     return {
         "kind": first.failure.kind.value,
         # Told to later runs as they are.
-        "name": name if suspicion is not None and not suspicion(name, lines) else "",
+        "name": name if not suspicion(name, lines) else "",
         **_called_of(those, name, suspicion),
         "errors": _short_errors(those, suspicion),
         # What is told to fail is told in words of ours: a program may choose all others.
@@ -540,7 +545,7 @@ def digest_failure(
         "places": [
             place
             for place in list(dict.fromkeys(filter(None, map(_place_of, those))))[:3]
-            if suspicion is None or not suspicion(place, "")
+            if suspicion is not_judged or not suspicion(place, "")
         ],
         "untouched": any(met.is_untouched for met in those),
         "fleeting": any(met.is_fleeting for met in those),
@@ -549,24 +554,22 @@ def digest_failure(
     }
 
 
-def _called_of(
-    those: Sequence[ObservedFailure], name: str, suspicion: Callable[..., str] | None
-) -> dict[str, str]:
+def _called_of(those: Sequence[ObservedFailure], name: str, suspicion: Callable[..., str]) -> dict[str, str]:
     """Return the subcommand that all failing calls of a program were of, where its name does not say it."""
     called = {called_words(met.act.main, most=1) for met in those if met.act.main}
     shown = called.pop() if len(called) == 1 else ""
     is_longer = bool(name) and shown.startswith(f"{name} ")
-    return {"called": shown} if is_longer and suspicion and not suspicion(shown, "") else {}
+    return {"called": shown} if is_longer and not suspicion(shown, "") else {}
 
 
-def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str] | None) -> list[str]:
+def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str]) -> list[str]:
     """Return the classes of a failure, or of a checker the rules that were broken."""
     errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
     if those[0].failure.kind is not K.CHECK:
         return errors
     # What a checker still finds in the end is what no automatic fix mends.
     broken = find_broken_rules(clean_output(those[-1].act.event.output))
-    return [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
+    return [rule for rule in broken if not suspicion(rule, "")][:_MOST_RULES] or errors
 
 
 def _subjects_of(those: Sequence[ObservedFailure]) -> dict[str, list[str]]:

@@ -54,7 +54,7 @@ def suite_calls(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> list
 
 
 def digest_suites(
-    suites: Sequence[SuiteCall], calls: Sequence[ToolCall], suspicion: Callable[..., str] | None
+    suites: Sequence[SuiteCall], calls: Sequence[ToolCall], suspicion: Callable[..., str]
 ) -> dict[str, Any]:
     """Return the last result of each way in which a run ran tests, and which tests it saw mended."""
     edited = max((act.at for act in calls if act.changes_project), default=-1)
@@ -64,7 +64,7 @@ def digest_suites(
             [as_quotation(test.name)[:_LONGEST_NAME], error_class(test.error), _key_words(test.name)]
             # Told to later runs as they are.
             for test in each.report.failing
-            if suspicion is not None and not suspicion(test.name, "")
+            if not suspicion(test.name, "")
         ]
         chosen = [name[:_LONGEST_CHOSEN] for name in each.chosen[:_MOST_CHOSEN]]
         failed, is_stale = max(each.report.failed, len(each.report.failing)), edited > each.act.at
