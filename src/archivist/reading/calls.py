@@ -235,7 +235,10 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
     changes = tuple(change for step in steps for change in _step_edits(step, bodies))
     if is_edit and event.target:
         old, new = (str(event.extra.get(name) or "") for name in ("old", "new"))
-        changes = (FileEdit(event.target, old, new, is_whole=not old), *_patched_beside(event))
+        files = dict.fromkeys(found[1].strip() for found in _PATCH_FILE.finditer(event.text))
+        # Of the other files that one patch changes, the texts are not known.
+        beside = (FileEdit(file) for file in files if not event.target.endswith(file))
+        changes = (FileEdit(event.target, old, new, is_whole=not old), *beside)
     working = [step for step in steps if not commands.is_preparation(step) or is_install(step)]
     is_look = bool(working) and all(commands.is_read_only_step(step) or step.is_filter for step in working)
     return ToolCall(
@@ -255,13 +258,6 @@ def replay_failure(act: ToolCall, command: str, line: str) -> ToolCall:
     """Return a call that failed with a line in an earlier run, as if it had been made in another's place."""
     event = replace(act.event, kind=EventKind.TOOL_CALL, tool="", text=command, output=line)
     return _read_tool_call(replace(event, exit_code=1, is_error=True), act.at)
-
-
-def _patched_beside(event: Event) -> Iterator[FileEdit]:
-    """Yield the other files that one patch changes, without their texts."""
-    if "*** " in event.text:
-        files = dict.fromkeys(found[1].strip() for found in _PATCH_FILE.finditer(event.text))
-        yield from (FileEdit(file) for file in files if not event.target.endswith(file))
 
 
 def event_failure(event: Event) -> Failure | None:

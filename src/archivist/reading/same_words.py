@@ -100,12 +100,11 @@ def have_same_words(one: str, other: str) -> bool:
     if len(shorter.all) < _LEAST_WORDS or max(len(one), len(other)) > _MOST_CHARACTERS:
         return False
     rest = iter(longer.sentences)
-    return all(any(_are_same(sentence, each) for each in rest) for sentence in shorter.sentences)
-
-
-def _are_same(one: Sequence[_Word], other: Sequence[_Word]) -> bool:
-    # One more word can turn a sentence round in any language: “… is wrong”, “… ungern”.
-    return len(one) == len(other) and all(map(_Word.is_same, one, other))
+    return all(
+        # One more word can turn a sentence round in any language: “… is wrong”, “… ungern”.
+        any(len(own) == len(each) and all(map(_Word.is_same, own, each)) for each in rest)
+        for own in shorter.sentences
+    )
 
 
 def have_same_code(one: str, other: str) -> bool:
