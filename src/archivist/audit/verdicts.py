@@ -30,10 +30,11 @@ from archivist.audit.advice import (
     failure_family,
     read_advice,
 )
-from archivist.reading.calls import CALL_KINDS, event_failure
+from archivist.reading.calls import event_failure
 from archivist.reading.failures import failure_key, is_shell
 from archivist.recall.keywords import Overlap, is_other_category, keywords, repeats
 from archivist.records import Effect, Event, EventKind, Finding, Following, Lesson, Provenance, Verdict
+from archivist.records.run_words import CALL_KINDS
 
 # Half of a list of packages is enough: those that are installed already need no install.
 _ENOUGH = 0.5

@@ -39,7 +39,7 @@ from archivist.records import (
 )
 from archivist.records.kinds import kind_for, record_type
 from archivist.records.plain import from_plain, to_plain
-from archivist.records.run_words import BEGAN
+from archivist.records.run_words import BEGAN, CALL_KINDS
 from archivist.records.words import NOTES
 from archivist.store.filters import equals
 from archivist.store.protocol import Reader
@@ -312,7 +312,6 @@ def read_audit_record(value: Mapping[str, Any], ids: Mapping[str, str]) -> Brief
 
 SCHEMA_VERSION = "ATIF-v1.8"
 _SOURCES = {"user": "user", "assistant": "agent", "system": "system"}
-_CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _RESULT_FACTS = ("timed_out", "rejected", "result_missing")
 # Standard fields of a step say these of an event; a run's id and log are the reader's.
 _IN_MESSAGE = ("run", "time", "text")
@@ -366,7 +365,7 @@ def _stated_fields(record: Episode | Event, left_out: Sequence[str]) -> dict[str
 
 def _step_fields(event: Event) -> dict[str, Any]:
     step: dict[str, Any] = {"timestamp": to_text(event.time)} if event.time is not None else {}
-    if event.kind not in _CALLS:
+    if event.kind not in CALL_KINDS:
         extra: dict[str, Any] = {OWN: _stated_fields(event, _IN_MESSAGE)}
         if event.kind is not EventKind.MESSAGE:
             extra["event_type"] = event.name or event.kind.value

@@ -9,19 +9,19 @@ from functools import cached_property
 from types import MappingProxyType
 
 from archivist.cold_start import lazy_pattern
-from archivist.reading import commands
+from archivist.reading import commands, programs
 from archivist.reading.failures import Failure, detect_failure, failure_key, is_shell, was_not_made
 from archivist.reading.packages import Install, installs, is_install
-from archivist.reading.rules import LONGEST_LINE
-from archivist.reading.shell import Step, parse
+from archivist.reading.rules import LONGEST_LINE, FailureKind
+from archivist.reading.shell import MOST_STEPS, Step, parse
 from archivist.reading.tool_names import speakable_tool
-from archivist.reading.wording import base_name, is_informative, mask_command
+from archivist.reading.wording import base_name, is_informative, is_scratch, mask_command
 from archivist.records import Event, EventKind
+from archivist.records.run_words import CALL_KINDS
 from archivist.text import is_as_seen
 
-CALL_KINDS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
 _READING_TOOLS = lazy_pattern(r"read|grep|glob|view|ls|list|search|find|fetch|open|todo|think", re.IGNORECASE)
-_TEST_RUNNERS = ("pytest", "unittest", "tox", "nox", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit")
+_TEST_RUNNERS = programs.TEST_RUNNERS | {"unittest"}
 _RUNS_TESTS = lazy_pattern(r"\brun_?tests?\.(?:py|sh|js)\b|\bmanage\.py test\b")
 # At the start or the end of a name: `reset-test-db` runs no tests.
 _TEST_WORD = lazy_pattern(r"(?<![\w-])tests?\b|\btests?(?![\w-])")
@@ -42,8 +42,6 @@ _NOISE_CHARACTERS = 16_000
 _NOISE_LINES = 400
 _MOST_NOISE = 12
 _RESTORING = ("checkout", "restore", "stash", "reset")
-# Rules compare the steps of calls with each other; nobody writes a line of more, but a log may hold one.
-_MOST_STEPS = 60
 # What a client notes of a call that it, the user or a signal stopped: whatever it printed, it did not end.
 UNFINISHED = frozenset(("interrupted", "killed", "rejected", "result_missing", "timed_out"))
 _NO_OUTCOME = frozenset(("call_missing", "running"))
@@ -63,6 +61,10 @@ class FileEdit:
     new: str = ""
     is_whole: bool = False
     is_restored: bool = False
+
+    def is_inverse_of(self, edit: FileEdit) -> bool:
+        """Say whether it puts back the text that another edit replaced, in whichever file."""
+        return bool(edit.old) and (edit.old, edit.new) == (self.new, self.old)
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,34 @@ class ToolCall:
     def has_failed(self) -> bool:
         """Say whether it failed."""
         return self.failure is not None
+
+    @property
+    def kind(self) -> FailureKind | None:
+        """Return what kind of failure it met, if it failed."""
+        return self.failure.kind if self.failure else None
+
+    @property
+    def subject(self) -> str:
+        """Return the module, command, file or word that its failure is about, or nothing."""
+        return self.failure.subject if self.failure else ""
+
+    @property
+    def changes_project(self) -> bool:
+        """Say whether it changed files of the project, other than back to an earlier state."""
+        return any(not edit.is_restored and not is_scratch(edit.file) for edit in self.changes)
+
+    def takes_back(self, edit: FileEdit) -> bool:
+        """Say whether it restores the file of an edit, or edits it in reverse."""
+        return any(
+            (change.is_restored and change.file in ("", edit.file))
+            or (change.file == edit.file and change.is_inverse_of(edit))
+            for change in self.changes
+        )
+
+    @property
+    def refused_word(self) -> str:
+        """Return the option, subcommand or other word that its program refused, or nothing."""
+        return self.subject if self.kind is FailureKind.USAGE else ""
 
     @cached_property
     def main(self) -> Step | None:
@@ -143,8 +173,9 @@ def read_tool_calls(
         noise.setdefault(purpose, set()).update(lines)
     for event in made:
         act = _read_tool_call(event, len(calls))
-        if act.failure and _without_numbers(act.failure.line) in noise.get(act.purpose, ()):
-            act = _read_tool_call(_without_noise(event, noise[act.purpose]), len(calls))
+        if act.failure and _without_numbers(act.failure.line) in (known := noise.get(act.purpose, set())):
+            kept = (line for line in event.output.splitlines() if _without_numbers(line) not in known)
+            act = _read_tool_call(replace(event, output="\n".join(kept)), len(calls))
             act = replace(act, event=event)
         if event.kind is EventKind.EDIT:
             scripts |= {base_name(change.file): tuple(script_edits(change.new)) for change in act.changes}
@@ -188,11 +219,6 @@ def test_noise(calls: Sequence[ToolCall]) -> dict[str, list[str]]:
     return {purpose: list(lines)[:_MOST_NOISE] for purpose, lines in found.items() if lines}
 
 
-def _without_noise(event: Event, noise: set[str]) -> Event:
-    kept = (line for line in event.output.splitlines() if _without_numbers(line) not in noise)
-    return replace(event, output="\n".join(kept))
-
-
 def _without_numbers(line: str) -> str:
     return _NUMBER.sub("#", line.strip()[:LONGEST_LINE])
 
@@ -203,13 +229,16 @@ def _read_tool_call(event: Event, at: int) -> ToolCall:
     is_edit = event.kind is EventKind.EDIT
     # A command with letters that nobody sees cannot be told as it ran.
     is_command = not is_edit and is_shell(event.tool) and is_as_seen(event.text)
-    steps = parse(event.text)[:_MOST_STEPS] if is_command else ()
+    steps = parse(event.text)[:MOST_STEPS] if is_command else ()
     main, failure = commands.main_step(steps), event_failure(event)
     bodies = "\n".join(body for step in steps for body in step.bodies)
     changes = tuple(change for step in steps for change in _step_edits(step, bodies))
     if is_edit and event.target:
         old, new = (str(event.extra.get(name) or "") for name in ("old", "new"))
-        changes = (FileEdit(event.target, old, new, is_whole=not old), *_patched_beside(event))
+        files = dict.fromkeys(found[1].strip() for found in _PATCH_FILE.finditer(event.text))
+        # Of the other files that one patch changes, the texts are not known.
+        beside = (FileEdit(file) for file in files if not event.target.endswith(file))
+        changes = (FileEdit(event.target, old, new, is_whole=not old), *beside)
     working = [step for step in steps if not commands.is_preparation(step) or is_install(step)]
     is_look = bool(working) and all(commands.is_read_only_step(step) or step.is_filter for step in working)
     return ToolCall(
@@ -229,13 +258,6 @@ def replay_failure(act: ToolCall, command: str, line: str) -> ToolCall:
     """Return a call that failed with a line in an earlier run, as if it had been made in another's place."""
     event = replace(act.event, kind=EventKind.TOOL_CALL, tool="", text=command, output=line)
     return _read_tool_call(replace(event, exit_code=1, is_error=True), act.at)
-
-
-def _patched_beside(event: Event) -> Iterator[FileEdit]:
-    """Yield the other files that one patch changes, without their texts."""
-    if "*** " in event.text:
-        files = dict.fromkeys(found[1].strip() for found in _PATCH_FILE.finditer(event.text))
-        yield from (FileEdit(file) for file in files if not event.target.endswith(file))
 
 
 def event_failure(event: Event) -> Failure | None:

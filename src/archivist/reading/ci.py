@@ -43,7 +43,8 @@ def find_ci_failures(calls: Sequence[ToolCall]) -> Iterator[CiFailure]:
     A command that had been run before the first push did not keep the check from failing.
     """
     reports = [(act, failed) for act in calls if (failed := read_failed_checks(act))]
-    pushes = [act.at for act in calls if reports and _pushes(act)]
+    going = [act for act in calls if reports and not act.has_failed]
+    pushes = [act.at for act in going if any(step.name == "git push" for step in act.steps)]
     seen: set[tuple[str, int]] = set()
     for act, failed in reports:
         before = max((at for at in pushes if at < act.at), default=0)
@@ -86,10 +87,6 @@ def _failed_jobs(value: Any) -> Iterator[str]:
             yield name[:_LONGEST_NAME]
         for key in ("jobs", "statusCheckRollup"):
             yield from _failed_jobs(each.get(key))
-
-
-def _pushes(act: ToolCall) -> bool:
-    return not act.has_failed and any(step.name == "git push" for step in act.steps)
 
 
 def _project_commands(act: ToolCall) -> Iterator[str]:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import Any
 
+from archivist.cold_start import lazy_pattern
 from archivist.reading import risk_tables as tables
 from archivist.reading.command_words import (
     find_call,
@@ -45,6 +46,9 @@ LONGEST_TEXT = 50_000
 TOO_LONG = "too long to be checked"
 # Commands in a sentence overlap where one is an argument of another: only so many are read from each name on.
 _MOST_STARTS = 48
+# A mode that lets a program run as another user, and one that lets everybody write.
+_SPECIAL_MODE = lazy_pattern(r"\+s|\A[2467]\d{3}\Z")
+_OPEN_MODE = lazy_pattern(r"0?[0-7]{2}[2367]\Z|[ug]*[ao][ugo]*[+=][rx]*w")
 _LONGEST_INLINE = 400
 # How far before code that fetches or reads stands the code that runs or sends it.
 _REACH = 100
@@ -198,7 +202,8 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         if _runs_address(name, step):
             return True
         is_active = not is_preparation(step) and not is_read_only_step(step)
-        if is_active and (is_inside or (name != "cd" and _names_part(step, cloned))):
+        is_of_clone = name != "cd" and any(cloned & set(value.split("/")) for value in step.values)
+        if is_active and (is_inside or is_of_clone):
             return True
         if is_active and not names.isdisjoint(tables.BUILD_FILES):
             return True
@@ -210,16 +215,13 @@ def _runs_fetched(steps: Sequence[Step]) -> bool:
         is_connected = name == "openssl" and "s_client" in step.arguments
         is_flowing = is_flowing or fetches or is_connected or name in tables.SENDS or _decodes(name, step)
         if fetches or (name in tables.EXTRACTS and names):
-            given = [word.value for word in step.words[1:] if not word.value.startswith("-")]
+            given = [value for value in step.values[1:] if not value.startswith("-")]
             targets = (*given, *(redirect.target for redirect in step.redirects))
             names |= set(map(last_part, targets)) - {""}
             cloned |= names if is_clone else set()
-            names |= set(map(_stem, targets)) - {""} if name in tables.EXTRACTS else set()
+            unpacked = targets if name in tables.EXTRACTS else ()
+            names |= {last_part(target).split(".", 1)[0] for target in unpacked} - {""}
     return False
-
-
-def _names_part(step: Step, names: set[str]) -> bool:
-    return bool(names) and any(names & set(word.value.split("/")) for word in step.words)
 
 
 def _runs_address(name: str, step: Step) -> bool:
@@ -237,7 +239,7 @@ def _runs_address(name: str, step: Step) -> bool:
 
 def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
     """Say whether a step runs what flows into it, what a variable holds or what a substitution fetches."""
-    name, values = program_name(step.program), [word.value for word in step.words]
+    name, values = program_name(step.program), step.values
     is_runner = name in tables.SHELLS or name in tables.EVALUATES
     is_interpreter = name in tables.INTERPRETERS
     if is_flowing and (name in tables.RUNS_INPUT or step.name in ("git apply", "git am")):
@@ -257,7 +259,9 @@ def _runs_text(step: Step, *, is_flowing: bool, is_held: bool) -> bool:
             or is_interpreter
             or name.startswith("python -m")
         )
-        if reads_code or (not is_read and _takes_code(step)):
+        # A program that is no filter may be told to read its input as its orders.
+        is_told = not {"-", "/dev/stdin"}.isdisjoint(step.arguments)
+        if reads_code or (not is_read and (is_told or step.program in ("psql", "mysql", "at"))):
             return True
     if any(value.startswith(("/dev/tcp/", "/dev/udp/")) for value in values):
         return True
@@ -277,20 +281,11 @@ def _fetches_inside(text: str) -> bool:
     return _is_preceded(text, tables.FETCHING_NAME, tables.SUBSTITUTION)
 
 
-def _takes_code(step: Step) -> bool:
-    """Say whether a program that is no filter is told to read its input as its orders."""
-    return "-" in step.arguments or "/dev/stdin" in step.arguments or step.program in ("psql", "mysql", "at")
-
-
 def _decodes(name: str, step: Step) -> bool:
     if name in tables.DECODERS:
         return True
     flag = {"base64": r"-\w*[dD]|--decode", "base32": r"-\w*d", "xxd": "-r", "openssl": r"-d\Z"}.get(name)
     return flag is not None and any(re.match(flag, each) for each in step.flags)
-
-
-def _stem(path: str) -> str:
-    return last_part(path).split(".", 1)[0]
 
 
 def _runs_file(step: Step, names: set[str]) -> bool:
@@ -318,30 +313,27 @@ def _installs_elsewhere(steps: Sequence[Step]) -> bool:
     """A package manager is given another index, a URL, a repository or a channel that is not well known."""
     is_new_remote = False
     for step in steps:
-        name, given = find_call(step, tables.MANAGERS)
-        if (
-            program_name(step.program) in ("add-apt-repository", "apt-add-repository", "apt-key")
-            and step.arguments
-        ):
+        own_name, (name, given) = program_name(step.program), find_call(step, tables.MANAGERS)
+        if own_name in ("add-apt-repository", "apt-add-repository", "apt-key") and step.arguments:
             return True
         tool, _ = find_call(step, tables.TAKES_ADDRESS)
-        words = {word.value for word in step.words}
-        is_extension = program_name(step.program) in ("gh", "code") and bool(words & tables.EXTENSION_WORDS)
+        words = set(step.values)
+        is_extension = own_name in ("gh", "code") and bool(words & tables.EXTENSION_WORDS)
         if step.name in ("git pull", "git fetch") and (is_new_remote or names_target(step)):
             return True
         is_new_remote = is_new_remote or {"git", "remote", "add"} <= words or {"git", "set-url"} <= words
         is_moved = step.name == "git remote set-url" and names_url(step)
         if (tool and names_url(step)) or is_extension or is_moved:
             return True
-        verb = next(
-            (value for value in given[:3] if value in tables.INSTALL_VERBS or value in ("config", "use")), ""
-        )
+        verbs = tables.INSTALL_VERBS | {"config", "use"}
+        verb = next(filter(verbs.__contains__, given[:3]), "")
         if not verb:
             continue
-        sources = [value for flag, value in pairwise(given) if flag in tables.SOURCE_FLAGS]
         # Without a scheme an index is still one.
         sources = [
-            value if "//" in value else f"https://{value}" for value in sources if value[:1] not in "./~"
+            value if "//" in value else f"https://{value}"
+            for flag, value in pairwise(given)
+            if flag in tables.SOURCE_FLAGS and value[:1] not in "./~"
         ]
         if any(map(is_elsewhere, (*given, *sources))) or (name == "brew" and verb == "tap"):
             return True
@@ -394,21 +386,18 @@ def _runs_package(steps: Sequence[Step]) -> bool:
     return False
 
 
-def _runs_image(steps: Sequence[Step]) -> bool:
+def _runs_image(step: Step) -> bool:
     """A container is started from an image of a publisher that is not well known."""
-    for step in steps:
-        name, given = find_call(step, tables.CONTAINERS | tables.CLUSTER)
-        image = next((value.partition("=")[2] for value in given if value.startswith("--image=")), "")
-        if name in tables.CONTAINERS and {"run", "create"} & set(given[:2]):
-            at = next(at for at, value in enumerate(given) if value in ("run", "create")) + 1
-            while at < len(given) and given[at].startswith("-"):
-                at += 1 if "=" in given[at] or tables.ALONE.match(given[at]) else 2
-            image = "".join(given[at : at + 1])
-        publisher, slash, _ = image.removeprefix("docker.io/").partition("/")
-        is_known = publisher in tables.PUBLISHERS or publisher.split(":")[0] in tables.LOOPBACK
-        if slash and tables.IMAGE.match(image) and not is_known:
-            return True
-    return False
+    name, given = find_call(step, tables.CONTAINERS | tables.CLUSTER)
+    image = next((value.partition("=")[2] for value in given if value.startswith("--image=")), "")
+    if name in tables.CONTAINERS and {"run", "create"} & set(given[:2]):
+        at = next(at for at, value in enumerate(given) if value in ("run", "create")) + 1
+        while at < len(given) and given[at].startswith("-"):
+            at += 1 if "=" in given[at] or tables.ALONE.match(given[at]) else 2
+        image = "".join(given[at : at + 1])
+    publisher, slash, _ = image.removeprefix("docker.io/").partition("/")
+    is_known = publisher in tables.PUBLISHERS or publisher.split(":")[0] in tables.LOOPBACK
+    return bool(slash) and tables.IMAGE.match(image) is not None and not is_known
 
 
 def _deletes_outside(steps: Sequence[Step]) -> bool:
@@ -440,7 +429,7 @@ def _deletes_much(name: str, step: Step) -> bool:
     if name == "find":
         return "-delete" in flags and any(map(leads_outside, arguments[:1]))
     if name == "git":
-        elsewhere = [value for flag, value in pairwise(word.value for word in step.words) if flag == "-C"]
+        elsewhere = [value for flag, value in pairwise(step.values) if flag == "-C"]
         return "clean" in (step.subcommand, *arguments) and any(map(leads_outside, (*elsewhere, *arguments)))
     if name == "mv":
         return any(tables.SYSTEM_FOLDER.match(each) or leads_outside(each) for each in arguments[:-1])
@@ -458,30 +447,25 @@ def _deletes_much(name: str, step: Step) -> bool:
     return name.split(".")[0] in tables.OVERWRITES and any(map(tables.DEVICE.match, (*arguments, *flags)))
 
 
-def _disables_checks(steps: Sequence[Step]) -> bool:
-    for step in steps:
-        name = program_name(step.program)
-        flags = [flag for flag in step.flags if re.fullmatch(r"-[A-Za-z]+", flag)]
-        if name == "curl" and any("k" in flag for flag in flags):
-            return True
-        if step.name == "git commit" and any("n" in flag for flag in flags):
-            return True
-        if name == "git" and any(each.startswith("SKIP=") for each in step.assignments):
-            return True
-        is_open = "--privileged" in step.flags or any(
-            tables.OPEN_MOUNT.search(word.value) for word in step.words
-        )
-        if name in tables.CONTAINERS and is_open:
-            return True
-        is_removing = name in tables.DELETES or name in ("mv", "chmod") or step.name == "git rm"
-        emptied = [redirect.target for redirect in step.redirects if redirect.operator in (">", "1>", ">|")]
-        edited = _written_paths(step) if name == "sed" else ()
-        removed = step.arguments if is_removing else ()
-        if any(map(tables.CHECK_FILE.search, (*removed, *emptied, *edited))):
-            return True
-        if tables.SWITCHED_OFF.match(" ".join(word.value for word in step.words[len(step.assignments) :])):
-            return True
-    return False
+def _disables_checks(step: Step) -> bool:
+    name = program_name(step.program)
+    flags = [flag for flag in step.flags if re.fullmatch(r"-[A-Za-z]+", flag)]
+    if name == "curl" and any("k" in flag for flag in flags):
+        return True
+    if step.name == "git commit" and any("n" in flag for flag in flags):
+        return True
+    if name == "git" and any(each.startswith("SKIP=") for each in step.assignments):
+        return True
+    is_open = "--privileged" in step.flags or any(map(tables.OPEN_MOUNT.search, step.values))
+    if name in tables.CONTAINERS and is_open:
+        return True
+    is_removing = name in tables.DELETES or name in ("mv", "chmod") or step.name == "git rm"
+    emptied = [redirect.target for redirect in step.redirects if redirect.operator in (">", "1>", ">|")]
+    edited = _written_paths(step) if name == "sed" else ()
+    removed = step.arguments if is_removing else ()
+    if any(map(tables.CHECK_FILE.search, (*removed, *emptied, *edited))):
+        return True
+    return tables.SWITCHED_OFF.match(" ".join(step.called_values)) is not None
 
 
 def _written_paths(step: Step) -> list[str]:
@@ -494,9 +478,10 @@ def _written_paths(step: Step) -> list[str]:
         paths.append(arguments[-1])
     elif name in tables.WRITES_TO:
         flags = tables.WRITES_TO[name]
-        paths += [
-            value for flag, value in pairwise(word.value for word in step.words) if _ends_as(flag, flags)
-        ]
+        for flag, value in pairwise(step.values):
+            # Of several short flags in one word the last takes the file: `-Lo`.
+            last = f"-{flag[-1]}" if re.fullmatch(r"-[A-Za-z]{2,6}", flag) else flag
+            paths += [value] if not flags.isdisjoint((flag, last)) else []
     elif name in ("sed", "perl", "ruby") and any(
         re.match(r"-\w{0,3}i", flag) for flag in (*step.flags, step.subcommand)
     ):
@@ -506,127 +491,92 @@ def _written_paths(step: Step) -> list[str]:
     return paths
 
 
-def _is_for_many(step: Step) -> bool:
-    return "-R" in step.flags or any(tables.PLACEHOLDER in value for value in step.arguments)
-
-
-def _opens_to_all(step: Step) -> bool:
-    return bool(re.match(r"0?[0-7]{2}[2367]\Z|[ug]*[ao][ugo]*[+=][rx]*w", "".join(step.arguments[:1])))
-
-
-def _ends_as(word: str, flags: frozenset[str]) -> bool:
-    """Say whether a word is one of these flags, or short flags of which the last is one: `-Lo`."""
-    return word in flags or (bool(re.fullmatch(r"-[A-Za-z]{2,6}", word)) and f"-{word[-1]}" in flags)
-
-
-def _loads_code(steps: Sequence[Step]) -> bool:
+def _loads_code(step: Step) -> bool:
     """A variable makes programs load code or settings from a place where anybody can put them."""
-    for step in steps:
-        is_setting = program_name(step.program) in ("export", "declare", "typeset", "setenv", "")
-        program = next((at for at, word in enumerate(step.words) if "=" not in word.raw), len(step.words))
-        for at, word in enumerate(step.words):
-            value = word.value
-            if "=" not in value or not (is_setting or at < program or "env" in step.wrappers):
-                continue
-            if tables.CODE_OPTION.match(value) and tables.LOADED_CODE.search(value):
-                return True
-            if tables.SEARCH_PATH.match(value) and tables.ANYBODYS_FOLDER.search(value):
-                return True
-            if tables.OWN_SEARCH_PATH.match(value):
-                return True
-    return False
-
-
-def _changes_settings(steps: Sequence[Step]) -> bool:
-    for step in steps:
-        if any(tables.START_FILE.match(path) for path in _written_paths(step)):
-            return True
-        name, arguments = program_name(step.program), step.arguments
-        if name == "alias" and any("=" in word.value for word in step.words[1:]):
-            return True
-        if name == "crontab" and (
-            step.operator == "|" or arguments or not tables.EDITS.isdisjoint(step.flags)
-        ):
-            return True
-        is_fed = (
-            step.operator == "|" or "-f" in step.flags or any("<" in each.operator for each in step.redirects)
-        )
-        if name in ("at", "batch") and (is_fed or any(map(tables.CLOCK_TIME.match, arguments[:1]))):
-            return True
-        if name == "systemd-run" and any(flag.startswith("--on-") for flag in step.flags):
-            return True
-        if name in ("chmod", "chown") and (
-            re.search(r"\+s|\A[2467]\d{3}\Z", "".join(arguments[:1]))
-            or (_is_for_many(step) and any(map(leads_outside, arguments[1:])))
-            or (name == "chmod" and _opens_to_all(step))
-        ):
-            return True
-        setter, given = find_call(step, frozenset(tables.SETTERS))
-        words = {value.lower() for value in given}
-        if not setter or words & tables.LISTS or len(given) < 2:
+    is_setting = program_name(step.program) in ("export", "declare", "typeset", "setenv", "")
+    program = next((at for at, word in enumerate(step.words) if "=" not in word.raw), len(step.words))
+    for at, word in enumerate(step.words):
+        value = word.value
+        if "=" not in value or not (is_setting or at < program or "env" in step.wrappers):
             continue
-        needed = tables.SETTERS[setter]
-        is_config = given[0] == ("env" if setter == "go" else "config")
-        if words & needed and (is_config or not needed <= tables.CONFIG_WORDS):
+        is_loaded = tables.CODE_OPTION.match(value) and tables.LOADED_CODE.search(value)
+        is_anybodys = tables.SEARCH_PATH.match(value) and tables.ANYBODYS_FOLDER.search(value)
+        if is_loaded or is_anybodys or tables.OWN_SEARCH_PATH.match(value):
             return True
     return False
 
 
-def _registers_program(steps: Sequence[Step]) -> bool:
+def _changes_settings(step: Step) -> bool:
+    if any(map(tables.START_FILE.match, _written_paths(step))):
+        return True
+    name, arguments, is_piped = program_name(step.program), step.arguments, step.operator == "|"
+    match name:
+        case "alias" if any("=" in value for value in step.values[1:]):
+            return True
+        case "crontab" if is_piped or arguments or not tables.EDITS.isdisjoint(step.flags):
+            return True
+        case "at" | "batch":
+            is_fed = is_piped or "-f" in step.flags or any("<" in each.operator for each in step.redirects)
+            if is_fed or any(map(tables.CLOCK_TIME.match, arguments[:1])):
+                return True
+        case "systemd-run" if any(flag.startswith("--on-") for flag in step.flags):
+            return True
+        case "chmod" | "chown":
+            mode = "".join(arguments[:1])
+            is_for_many = "-R" in step.flags or any(tables.PLACEHOLDER in value for value in arguments)
+            if (is_for_many and any(map(leads_outside, arguments[1:]))) or _SPECIAL_MODE.search(mode):
+                return True
+            if name == "chmod" and _OPEN_MODE.match(mode):
+                return True
+    setter, given = find_call(step, frozenset(tables.SETTERS))
+    words = {value.lower() for value in given}
+    if not setter or words & tables.LISTS or len(given) < 2:
+        return False
+    needed = tables.SETTERS[setter]
+    is_config = given[0] == ("env" if setter == "go" else "config")
+    return bool(words & needed) and (is_config or not needed <= tables.CONFIG_WORDS)
+
+
+def _registers_program(step: Step) -> bool:
     """A setting of git, or an extension of an agent's client, names a program that is started later."""
-    for step in steps:
-        name, values = (
-            program_name(step.program),
-            [word.value for word in step.words[len(step.assignments) :]],
-        )
-        is_extension = name in tables.AGENT_CLIENTS and tables.CLIENT_EXTENSIONS & set(values[1:3])
-        if is_extension and {"add", "add-json", "install", "link"} & set(values[2:4]):
-            return True
-        if name != "git":
-            continue
-        pairs = [value.partition("=")[::2] for flag, value in pairwise(values) if flag == "-c"]
-        if step.subcommand.startswith("config") and tables.LISTS.isdisjoint(values):
-            pairs += pairwise(values)
-        for key, value in pairs:
-            is_run = not key.lower().startswith("alias.") or value.startswith("!")
-            if (
-                value
-                and is_run
-                and tables.GIT_PROGRAM.fullmatch(key)
-                and not tables.GIT_HARMLESS.fullmatch(value)
-            ):
-                return True
-    return False
+    name, values = program_name(step.program), step.called_values
+    is_extension = name in tables.AGENT_CLIENTS and tables.CLIENT_EXTENSIONS & set(values[1:3])
+    if is_extension and {"add", "add-json", "install", "link"} & set(values[2:4]):
+        return True
+    if name != "git":
+        return False
+    pairs = [value.partition("=")[::2] for flag, value in pairwise(values) if flag == "-c"]
+    if step.subcommand.startswith("config") and tables.LISTS.isdisjoint(values):
+        pairs += pairwise(values)
+    return any(
+        value and tables.GIT_PROGRAM.fullmatch(key) and not tables.GIT_HARMLESS.fullmatch(value)
+        for key, value in pairs
+        if not key.lower().startswith("alias.") or value.startswith("!")
+    )
 
 
-def _publishes(steps: Sequence[Step]) -> bool:
+def _publishes(step: Step) -> bool:
     """A package, an image or a site is put where others get it."""
-    for step in steps:
-        verb = " ".join(
-            (program_name(step.program), *(step.subcommand or "".join(step.arguments[:1])).split())
-        )
-        if verb in tables.PUBLISHING and not any(flag.startswith("--dry") for flag in step.flags):
-            return True
-    return False
+    verb = f"{program_name(step.program)} {step.subcommand or ''.join(step.arguments[:1])}"
+    is_dry = any(flag.startswith("--dry") for flag in step.flags)
+    return " ".join(verb.split()) in tables.PUBLISHING and not is_dry
 
 
-def _hides_program(steps: Sequence[Step]) -> bool:
+def _hides_program(step: Step) -> bool:
     """The name of a program is a pattern or a list that the shell completes, or its script is encoded."""
-    for step in steps:
-        called = step.words[len(step.assignments) :][:1]
-        if called and tables.PATTERN_NAME.match(called[0].raw):
-            return True
-        # `xargs sh -c` without a script: the first word that flows in is the script.
-        is_fed = (
-            "xargs" in step.wrappers and program_name(step.program) in tables.SHELLS and not step.arguments
-        )
-        if is_fed and any(re.fullmatch(r"-\w{0,3}c", flag) for flag in step.flags):
-            return True
-        if program_name(step.program) in ("powershell", "pwsh") and any(
-            map(tables.ENCODED_FLAG.match, step.flags)
-        ):
-            return True
-    return False
+    name, called = program_name(step.program), step.words[len(step.assignments) :][:1]
+    if called and tables.PATTERN_NAME.match(called[0].raw):
+        return True
+    # `xargs sh -c` without a script: the first word that flows in is the script.
+    is_fed = "xargs" in step.wrappers and name in tables.SHELLS and not step.arguments
+    if is_fed and any(re.fullmatch(r"-\w{0,3}c", flag) for flag in step.flags):
+        return True
+    return name in ("powershell", "pwsh") and any(map(tables.ENCODED_FLAG.match, step.flags))
+
+
+def _in_any(does: Callable[[Step], bool]) -> Callable[[Sequence[Step]], bool]:
+    """Return what asks of a whole line what is asked of a single step."""
+    return lambda steps: any(map(does, steps))
 
 
 _BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
@@ -634,14 +584,14 @@ _BEHAVIOURS: tuple[tuple[str, Callable[[Sequence[Step]], bool]], ...] = (
     (RUNS_FETCHED, _evaluates_download),
     (FOREIGN_SOURCE, _installs_elsewhere),
     (FETCHED_PACKAGE, _runs_package),
-    (FETCHED_PACKAGE, _runs_image),
+    (FETCHED_PACKAGE, _in_any(_runs_image)),
     (DELETES_OUTSIDE, _deletes_outside),
-    (DISABLES_CHECKS, _disables_checks),
-    (CHANGES_SETTINGS, _changes_settings),
-    (CHANGES_SETTINGS, _loads_code),
-    (CHANGES_SETTINGS, _registers_program),
+    (DISABLES_CHECKS, _in_any(_disables_checks)),
+    (CHANGES_SETTINGS, _in_any(_changes_settings)),
+    (CHANGES_SETTINGS, _in_any(_loads_code)),
+    (CHANGES_SETTINGS, _in_any(_registers_program)),
     (SENDS_PRIVATE, sends_private),
-    (REROUTES, opens_tunnel),
-    (OBSCURED, _hides_program),
-    (PUBLISHES, _publishes),
+    (REROUTES, _in_any(opens_tunnel)),
+    (OBSCURED, _in_any(_hides_program)),
+    (PUBLISHES, _in_any(_publishes)),
 )

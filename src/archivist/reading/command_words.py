@@ -17,7 +17,7 @@ NAME_WORD = lazy_pattern(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 def find_call(step: Step, names: frozenset[str], *, within: int = 6) -> tuple[str, tuple[str, ...]]:
     """Return which of these programs a step calls, wrapped or not, and what it is given; empty for none."""
-    values = [word.value for word in step.words[len(step.assignments) :]]
+    values = step.called_values
     for at, value in enumerate(values[:within]):
         name = program_name(value)
         if name in names:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
-from archivist.reading.shell import Step, Word, parse
+from archivist.reading.shell import TASK_WORD, Step, Word, parse
 
 _LONGEST_TEST_ID = 300
 _SCRIPT = lazy_pattern(r"[\w./~-]+\.(?:py|js|mjs|cjs|ts|tsx|sh|rb|pl|php)$")
@@ -39,26 +41,31 @@ def is_preparation(step: Step) -> bool:
     return step.program in programs.PREPARATIONS or not step.program or _is_text_write(step)
 
 
+def working_steps(steps: Iterable[Step]) -> list[Step]:
+    """Return the steps that are more than a filter, a preparation or a clean-up."""
+    return [step for step in steps if not step.is_filter and not is_preparation(step)]
+
+
 def _is_text_write(step: Step) -> bool:
     return step.is_writing and step.program in _WRITERS
 
 
 def is_help(command: str) -> bool:
     """Say whether a command only asks how a program is used, or where and which it is."""
-    steps = [step for step in parse(command) if not step.is_filter and not is_preparation(step)]
-    return bool(steps) and all(_is_help_step(step) for step in steps)
+    steps = working_steps(parse(command))
+    return bool(steps) and all(map(_is_help_step, steps))
 
 
 def is_probe(command: str) -> bool:
     """Say whether a command only asks which of several programs there are, and of which version."""
-    steps = [step for step in parse(command) if not step.is_filter and not is_preparation(step)]
+    steps = working_steps(parse(command))
     return len({step.program for step in steps}) > 1 and all(map(_is_help_step, steps))
 
 
 def _is_help_step(step: Step) -> bool:
     return (
         step.program in _HELP_PROGRAMS
-        or ("command" in step.wrappers and "-v" in [word.value for word in step.words])
+        or ("command" in step.wrappers and "-v" in step.values)
         or not {"--help", "--version", "-V", "-version"}.isdisjoint(step.flags)
         or ("-h" in step.flags and step.program not in programs.H_IS_NO_HELP)
         or step.subcommand in ("help", "version")
@@ -91,12 +98,8 @@ def _prints_log(step: Step) -> bool:
     """Say whether a step prints what another program has said before."""
     if step.program in _LOG_PROGRAMS or "logs" in (*step.subcommand.split(), *step.arguments[:1]):
         return True
-    is_fetch = step.program in _FETCHERS or is_raw_call(step)
-    return (
-        is_fetch
-        and not is_sending(step)
-        and any(map(_LOG_ENDPOINT.search, (step.subcommand, *step.arguments)))
-    )
+    is_fetch = (step.program in _FETCHERS or is_raw_call(step)) and not is_sending(step)
+    return is_fetch and any(map(_LOG_ENDPOINT.search, (step.subcommand, *step.arguments)))
 
 
 def is_raw_call(step: Step) -> bool:
@@ -145,7 +148,6 @@ _LIKE_VERBS = (
     frozenset(("delete", "remove", "rm", "drop", "destroy", "uninstall")),
     frozenset(("run", "start", "exec", "launch", "serve", "up")),
 )
-_VERB = lazy_pattern(r"[a-z][a-z-]{1,19}")
 
 
 def have_like_verbs(step: Step, other: Step) -> bool:
@@ -158,11 +160,11 @@ def _verb(step: Step) -> str:
     """Return the verb that a program is called with; a program without subcommands has none."""
     if step.subcommand or step.program in programs.SUBCOMMANDED:
         return step.subcommand.rpartition(" ")[2]
-    first, second = (*(word.value for word in step.words[1:3]), "", "")[:2]
+    first, second = (*step.values[1:3], "", "")[:2]
     # `hostcli item edit`: what it is about stands before the verb.
-    is_behind = _VERB.fullmatch(first) and not any(first in verbs for verbs in _LIKE_VERBS)
+    is_behind = TASK_WORD.fullmatch(first) and not any(first in verbs for verbs in _LIKE_VERBS)
     value = second if is_behind and any(second in verbs for verbs in _LIKE_VERBS) else first
-    return value if _VERB.fullmatch(value) else ""
+    return value if TASK_WORD.fullmatch(value) else ""
 
 
 def ends_with_own_status(steps: tuple[Step, ...]) -> bool:
@@ -194,14 +196,14 @@ def called_words(step: Step, *, most: int = 2) -> str:
 
     Where it is not known which words those are, so many before the first option or file count.
     """
-    values = [word.value for word in step.words]
+    values = step.values
     if step.subcommand or step.program in programs.LOOKS or step.program not in values:
         return step.name
     found = [step.program]
     for value in values[values.index(step.program) + 1 :]:
         is_script = len(found) == 1 and step.program in programs.SCRIPTED and _SCRIPT.match(value)
         most += bool(is_script)
-        if len(found) > most or not (is_script or _VERB.fullmatch(value)):
+        if len(found) > most or not (is_script or TASK_WORD.fullmatch(value)):
             break
         found.append(value)
     return " ".join(found)
@@ -261,7 +263,7 @@ def generalise(command: str) -> str:
         if parts:
             parts.append(";" if step.operator in ("", ";", "&") else step.operator)
         words: list[str] = []
-        for previous, word in zip(("", *(word.value for word in step.words)), step.words, strict=False):
+        for previous, word in zip(("", *step.values), step.words, strict=False):
             general = _general_word(word, previous, step, root)
             # A list of paths or tests is one thing to the reader.
             if not (words and general == words[-1] and general.startswith("<")):

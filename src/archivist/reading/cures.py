@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, takewhile
+from itertools import takewhile
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import FileEdit, ToolCall
@@ -33,6 +33,7 @@ from archivist.reading.replacements import (
     PLAIN_FOLDER,
     Cure,
     are_like_names,
+    asks_alike,
     cure_by_flags,
     cure_by_folder,
     cure_by_interpreter,
@@ -43,14 +44,12 @@ from archivist.reading.replacements import (
     cure_by_variant,
     differing_messages,
     edits_project,
+    enters_within,
     fails_alike,
     in_folder,
     is_asked_for,
-    is_elsewhere,
     is_entering,
-    is_of_same_verb,
     join_steps,
-    keeps_words,
     next_of_program,
     plain_command,
     shorten_alike,
@@ -71,7 +70,7 @@ from archivist.reading.works import is_passing_flag
 from archivist.records.run_words import REDACTED
 from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
 
-# How many later calls are searched: installs and edits may come late, another try of a command comes soon.
+# How many later calls are searched.
 HORIZON = 40
 # A name that is refused is spelt otherwise at once.
 _TRIES = 4
@@ -128,32 +127,25 @@ def _without_new_files(acts: Sequence[ToolCall], cure: Cure) -> Cure:
 
 def _as_it_ran(cure: Cure, acts: Sequence[ToolCall]) -> Cure | None:
     """Return a cure whose command ran so; a risky one with all its words, for a person to judge."""
-    if cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
+    if not cure.remedy.is_command:
         return cure
-    redirects = [redirect for act in cure.acts for step in act.steps for redirect in step.redirects]
+    ran = [step for act in cure.acts for step in act.steps]
     # A text that a call was given cannot be shown.
-    if any(map(is_unsure, cure.acts)) or any("<<" in redirect.operator for redirect in redirects):
+    is_fed = any("<<" in redirect.operator for step in ran for redirect in step.redirects)
+    if is_fed or any(map(is_unsure, cure.acts)):
         return None
     for text in filter(text_risk, (act.event.text.strip() for act in cure.acts)):
         if text_risk(installed_only(text, acts)):
             return replace(cure, remedy=cure.remedy._replace(text=text))
         cure = replace(cure, remedy=cure.remedy._replace(text=installed_only(cure.remedy.text, acts)))
-    is_true = all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
-    is_true = is_true and _tells_only_steps_that_ran(cure)
+    told = parse(cure.remedy.text)
+    # The name of a folder is the repository's choice: without its quotes it may hold other commands.
+    entered = [*filter(enters_within, ran), *filter(is_entering, told)]
+    is_plain = all(PLAIN_FOLDER.fullmatch(folder) for step in entered for folder in step.arguments[:1])
+    is_true = is_plain and {step.program for step in told} <= {step.program for step in ran}
+    is_true = is_true and all(tells_paths_truly(cure.remedy.text, act.event.text) for act in cure.acts)
     # A here-document on one line is another command.
     return cure if is_true and "<<" not in cure.remedy.text else None
-
-
-def _tells_only_steps_that_ran(cure: Cure) -> bool:
-    """Say whether each program of a told line ran as one, and its folders have plain names.
-
-    The name of a folder is the repository's choice: without its quotes it may hold other commands.
-    """
-    ran, told = [step for act in cure.acts for step in act.steps], parse(cure.remedy.text)
-    entered = [step for step in ran if is_entering(step) and not is_elsewhere(step)]
-    entered += [step for step in told if is_entering(step)]
-    is_plain = all(PLAIN_FOLDER.fullmatch(folder) for step in entered for folder in step.arguments[:1])
-    return is_plain and {step.program for step in told} <= {step.program for step in ran}
 
 
 def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -164,7 +156,13 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     later = acts[at + 1 : at + 1 + HORIZON]
     if found := _cure_by_permission(failed, later[:NEAR]) or _cure_by_quotes(failed, later[:NEAR]):
         return found
-    found = _cure_by_kind(failed, failure, later) or _cure_of_next_try(acts, failed, failure)
+    looks = _LOOKS.get(failure.kind, _OTHER_LOOKS)
+    if failure.kind is K.MISSING_MODULE and is_standard(failure.subject):
+        looks = (_cure_by_change, cure_by_interpreter, _cure_by_step)
+    if failed.installs and failure.kind is not K.MISSING_COMMAND:
+        looks = (_cure_by_other_install, *looks)
+    cures = (look(failed, later if look in _LATE_LOOKS else later[:NEAR]) for look in looks)
+    found = next(filter(None, cures), None) or _cure_of_next_try(acts, failed)
     found = found or cure_by_launcher(failed, _step_at_fault(failed), later)
     if found is None:
         return None
@@ -174,15 +172,12 @@ def _find_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     return None if found.remedy.text in same else found
 
 
-def _cure_of_next_try(acts: Sequence[ToolCall], failed: ToolCall, failure: Failure) -> Cure | None:
+def _cure_of_next_try(acts: Sequence[ToolCall], failed: ToolCall) -> Cure | None:
     """Look for what overcame another spelling of a refused name that was tried next, in vain."""
-    if failure.kind is not K.USAGE or not failure.subject:
-        return None
-    for act in acts[failed.at + 1 : failed.at + 1 + _TRIES]:
-        other = act.failure
-        if other is None or other.kind is not K.USAGE or other.subject == failure.subject:
+    for act in acts[failed.at + 1 : failed.at + 1 + _TRIES] if failed.refused_word else ():
+        if act.kind is not K.USAGE or act.subject == failed.subject:
             continue
-        is_next = bool(act.main and failed.main) and are_like_names(failure.subject, other.subject)
+        is_next = bool(act.main and failed.main) and are_like_names(failed.subject, act.subject)
         found = _find_cure(acts, act.at) if is_next else None
         if found and found.remedy.way is RemedyKind.COMMAND:
             return Cure(found.remedy._replace(instead=general_command(plain_command(failed))), found.acts)
@@ -201,7 +196,7 @@ def _cure_by_permission(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | N
 
 def _cure_by_quotes(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the same words in quotes, where the shell took one of them for a pattern."""
-    subject = failed.failure.subject if failed.failure and is_refused_by_shell(failed.failure) else ""
+    subject = failed.subject if failed.failure and is_refused_by_shell(failed.failure) else ""
     for act in later if subject else ():
         values = {word.value: word.raw for step in act.steps for word in step.words}
         if values.get(subject, subject) != subject and not act.has_failed:
@@ -218,13 +213,18 @@ def _first_that_worked(
     tries: Sequence[tuple[ToolCall, Step]], later: Sequence[ToolCall]
 ) -> tuple[ToolCall, Step] | None:
     """Return the first try that worked, else one that got further, else one that was plainly answered."""
-    # It got further where only the run's own code stood in its way then.
     done = {step.text for act in later if has_worked(act) for step in act.steps}
-    got_further = (each for each in tries if _is_of_own_code(each[0]) or each[1].text in done)
-    # Behind a filter an answer need not speak of success.
-    answered = (each for each in tries if not each[0].has_failed and _is_plain_answer(each[0]))
-    worked = (each for each in tries if has_step_worked(*each))
-    return next(chain(worked, got_further, answered), None)
+    got_further, answered = [], []
+    for act, step in tries:
+        if has_step_worked(act, step):
+            return act, step
+        # It got further where only the run's own code stood in its way then. What ends badly without a known
+        # error may have gone no further.
+        is_of_own_code = act.failure is not None and act.failure.is_own_code and act.kind is not K.OTHER
+        got_further += [(act, step)] if is_of_own_code or step.text in done else []
+        # Behind a filter an answer need not speak of success.
+        answered += [(act, step)] if not act.has_failed and _is_plain_answer(act) else []
+    return next(iter(got_further + answered), None)
 
 
 def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
@@ -255,9 +255,8 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
     if worked is None:
         return None
     act, step = worked
-    if {other.program for other in failed.steps if other.program != wrong.program} & {
-        word.value for word in step.words
-    }:
+    others = {other.program for other in failed.steps} - {wrong.program}
+    if not others.isdisjoint(step.values):
         # It tries another program of the line.
         return None
     texts = shorten_alike(
@@ -290,7 +289,7 @@ def guess_cure(acts: Sequence[ToolCall], at: int) -> Cure | None:
 
 def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step) -> Cure | None:
     """Return the options with which a utility went on that refused one; what it looks for is of one run."""
-    refused = failed.failure.subject.lstrip("-") if failed.failure and failed.failure.kind is K.USAGE else ""
+    refused = failed.refused_word.lstrip("-")
     flag = next((flag for flag in wrong.flags if refused and refused in flag), "")
     for act in acts[failed.at + 1 : failed.at + 1 + _TRIES] if flag else ():
         for step in act.steps:
@@ -307,7 +306,7 @@ def _guess_other_option(acts: Sequence[ToolCall], failed: ToolCall, wrong: Step)
 def _step_at_fault(act: ToolCall) -> Step | None:
     """Return the step that a failure is of: the one that its error names, else the main one."""
     program = act.failure.signature.program if act.failure else ""
-    missing = act.failure.subject if act.failure and act.failure.kind is K.MISSING_COMMAND else None
+    missing = act.subject if act.kind is K.MISSING_COMMAND else None
     named = [step for step in act.steps if step_purpose(step).lower() == program or step.program == missing]
     return named[0] if len(named) == 1 else act.main
 
@@ -320,34 +319,22 @@ def _is_plain_answer(act: ToolCall) -> bool:
     return is_asking and act.event.exit_code == 0 and bool(output) and not refuses(output)
 
 
-def _is_of_own_code(act: ToolCall) -> bool:
-    # What ends badly without a known error may have gone no further.
-    return act.failure is not None and act.failure.is_own_code and act.failure.kind is not K.OTHER
-
-
 def _is_other_try(step: Step, wrong: Step, failure: Failure) -> bool:
     """Say whether a step does what another was for: the same program and verb, or the rest of its words."""
     # Other tests pass where these fail.
     if failure.kind is K.TEST_FAILURE and step.arguments != wrong.arguments:
         return False
-    words, wanted = ([word.value for word in each.words] for each in (step, wrong))
+    words, wanted = step.values, wrong.values
     if only_shows(step) and not only_shows(wrong):
         return False
     if step.program != wrong.program:
         return words[1:] == wanted[1:] and bool(wanted[1:])
     if is_raw_call(step) and not is_raw_call(wrong):
-        return _asks_for_same(step, wrong)
-    is_refused = failure.kind is K.USAGE and failure.subject in wanted
-    if not is_refused and not is_of_same_verb(step, wrong):
-        return False
-    is_same = step_purpose(step) == step_purpose(wrong) and keeps_words(step, wrong, failure)
+        # It asks the tool's server about the same number as a command of the tool did.
+        numbers = set(_NUMBER.findall(wrong.text))
+        return not numbers.isdisjoint(_NUMBER.findall(step.text)) and is_sending(step) != is_look(wrong)
+    is_same = step_purpose(step) == step_purpose(wrong) and asks_alike(step, wrong, failure)
     return is_same and not is_evasion(step, wrong)
-
-
-def _asks_for_same(step: Step, wrong: Step) -> bool:
-    """Say whether a raw call to a tool's server is about the same number as another of its commands."""
-    numbers = set(_NUMBER.findall(wrong.text))
-    return not numbers.isdisjoint(_NUMBER.findall(step.text)) and is_sending(step) != is_look(wrong)
 
 
 def _runs_same_tests(act: ToolCall, step: Step, failed: ToolCall) -> bool:
@@ -374,7 +361,7 @@ def failed_remedies(acts: Sequence[ToolCall], at: int) -> tuple[str, ...]:
             continue
         if fails_alike(act, failed):
             in_vain, pending = in_vain + pending, []
-        elif act.failure and act.failure.kind in _FOUND_IN_CODE:
+        elif act.kind in _FOUND_IN_CODE:
             # A check that finds something in the code did its work.
             if _has_same_purpose(act, failed):
                 break
@@ -398,56 +385,7 @@ def _got_further(act: ToolCall, failed: ToolCall) -> bool:
     if act.purpose != failed.purpose and not (all(texts) and (texts[0] in texts[1] or texts[1] in texts[0])):
         return False
     kinds = (K.USAGE, K.MISSING_COMMAND, K.MISSING_FILE)
-    return failed.failure.kind in kinds and act.failure.kind not in kinds
-
-
-def _cure_by_kind(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
-    """Look for what overcomes failures of this kind."""
-    near = later[:NEAR]
-    is_install = failed.installs and failure.kind is not K.MISSING_COMMAND
-    if is_install and (found := _cure_by_other_install(failed, near)):
-        return found
-    match failure.kind:
-        case K.MISSING_MODULE if is_standard(failure.subject):
-            found = _cure_by_change(failed, failure, later) or cure_by_interpreter(failed, later)
-            return found or _cure_by_step(failed, near)
-        case K.NETWORK:
-            return _cure_by_change(failed, failure, later) or _cure_by_step(failed, near)
-        case K.MISSING_MODULE | K.VERSION_CONFLICT | K.IMPORT_ERROR:
-            found = _cure_by_change(failed, failure, later) or cure_by_variant(failed, failure, near)
-            return found or _cure_by_step(failed, near)
-        case K.MISSING_COMMAND:
-            found = _cure_by_install(failed, failure, later) or cure_by_folder(failed, near)
-            return found or cure_by_variant(failed, failure, near) or _cure_by_step(failed, near)
-        case K.MISSING_FILE:
-            found = cure_by_folder(failed, near) or cure_by_path(failed, failure, near)
-            return found or cure_by_other_name(failed, failure, near) or _cure_by_step(failed, near)
-        case K.EDIT_NOT_APPLIED:
-            return _cure_by_other_edit(failed, later)
-        case K.GIT:
-            found = cure_by_sequence(failed, near) or cure_by_variant(failed, failure, near)
-            # Another process held the lock; else git does not mind what it does not ask for.
-            if found is None and failure.signature.error != _LOCKED:
-                near = [act for act in near if is_asked_for(act, failed) or act.purpose == failed.purpose]
-            return found or _cure_by_step(failed, near)
-        case K.USAGE:
-            found = cure_by_variant(failed, failure, near) or cure_by_other_runner(failed, failure, near)
-            found = found or cure_by_fixer(failed, failure, near)
-            # A program that refuses no word of the call may lack something that a step brings.
-            return found or (None if failure.subject else _cure_by_step(failed, near))
-        case K.ATTRIBUTE | K.TYPE_ERROR | K.VALUE | K.TEST_FAILURE | K.SYNTAX:
-            return (
-                _cure_by_change(failed, failure, later)
-                or _cure_by_step(failed, near)
-                or cure_by_flags(failed, near)
-                or cure_by_other_runner(failed, failure, near)
-            )
-        case _:
-            return (
-                _cure_by_step(failed, near)
-                or cure_by_variant(failed, failure, near)
-                or cure_by_other_runner(failed, failure, near)
-            )
+    return failed.kind in kinds and act.kind not in kinds
 
 
 def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
@@ -461,20 +399,24 @@ def _has_same_purpose(act: ToolCall, failed: ToolCall) -> bool:
     return act.purpose == failed.purpose
 
 
-def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def _cure_by_change(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the installs or edits after which the same call no longer failed in this way."""
-    is_module = failure.kind is K.MISSING_MODULE
+    is_module = failed.kind is K.MISSING_MODULE
     tried: list[ToolCall] = []
     for act in later:
         if act.is_look:
             continue
         if fails_alike(act, failed):
             # What was installed so far did not help; an edit may be half of the cure.
-            tried = [call for call in tried if _related_edits(call, failed, failure)]
+            tried = [call for call in tried if _related_edits(call, failed)]
             continue
-        tried = [*_without_reverted(tried, act), act]
+        # Edits that a later call takes back did not help: it restores their files, or edits the reverse.
+        tried = [
+            *(call for call in tried if not call.changes or not all(map(act.takes_back, call.changes))),
+            act,
+        ]
         broken = _INSTALLED.search(act.failure.files[-1]) if act.failure and act.failure.files else None
-        if is_module and broken and package_name(broken[1]) == distribution_name(failure.subject):
+        if is_module and broken and package_name(broken[1]) == distribution_name(failed.subject):
             # The call fails inside the module that was missing: the installed version does not work.
             tried = [call for call in tried if not call.installs]
             continue
@@ -489,14 +431,14 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             for call in tried
             if call.installs
             and not (call.has_failed and call.purpose.endswith("install"))
-            and _is_about(call.installs, failure)
+            and _is_about(call.installs, failed)
             and not had_no_effect(call)
         ]
         if installing:
             return Cure(Remedy(RemedyKind.INSTALL, _install_text(installing)), tuple(installing))
-        editing = [call for call in tried if _related_edits(call, failed, failure)]
+        editing = [call for call in tried if _related_edits(call, failed)]
         if editing:
-            edits = [edit for call in editing for edit in _related_edits(call, failed, failure)]
+            edits = [edit for call in editing for edit in _related_edits(call, failed)]
             files = tuple(dict.fromkeys(relative_path(edit.file) for edit in edits))
             old, new = differing_words(edits[0].old.strip(), edits[0].new.strip())
             is_long = re.search(r"\n|#|//", old + new) or len(old) + len(new) >= _LONGEST_CHANGE
@@ -504,34 +446,23 @@ def _cure_by_change(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
             return Cure(Remedy(RemedyKind.EDIT, text, "", files[:4]), tuple(editing))
     # The missing module was installed by name and was not missing again.
     for act in reversed(tried if is_module else ()):
-        if not act.has_failed and any(_has_package(install, failure) for install in act.installs):
+        if not act.has_failed and any(_has_package(install, failed) for install in act.installs):
             return Cure(Remedy(RemedyKind.INSTALL, _install_text([act])), (act,))
     return None
 
 
-def _without_reverted(tried: Sequence[ToolCall], act: ToolCall) -> list[ToolCall]:
-    """Leave out the calls whose edits a later one takes back: it restores the files, or edits the reverse."""
-
-    def is_reverted(edit: FileEdit) -> bool:
-        return any(
-            (change.is_restored and change.file in ("", edit.file))
-            or (edit.file == change.file and edit.old and (edit.old, edit.new) == (change.new, change.old))
-            for change in act.changes
-        )
-
-    return [call for call in tried if not call.changes or not all(map(is_reverted, call.changes))]
-
-
-def _has_package(install: Install, failure: Failure) -> bool:
+def _has_package(install: Install, failed: ToolCall) -> bool:
     """Say whether an install names the distribution of the missing module."""
-    return distribution_name(failure.subject) in map(package_name, install.packages)
+    return distribution_name(failed.subject) in map(package_name, install.packages)
 
 
-def _is_about(found: tuple[Install, ...], failure: Failure) -> bool:
+def _is_about(found: tuple[Install, ...], failed: ToolCall) -> bool:
     """Say whether the installed packages can be related to the failure."""
-    if failure.kind is K.MISSING_MODULE:
-        return any(install.is_of_project or _has_package(install, failure) for install in found)
-    message = " ".join((failure.line, failure.subject, *failure.files)).lower().replace("_", "-")
+    if failed.kind is K.MISSING_MODULE:
+        return any(install.is_of_project or _has_package(install, failed) for install in found)
+    failure = failed.failure
+    said = (failure.line, failure.subject, *failure.files) if failure else ()
+    message = " ".join(said).lower().replace("_", "-")
     return any(
         not install.is_of_project and any(package_name(package) in message for package in install.packages)
         for install in found
@@ -572,11 +503,11 @@ def _steps_to_install(act: ToolCall) -> tuple[list[str], str]:
     return words, general_command(" && ".join(step.text for step in steps))
 
 
-def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def _cure_by_install(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the install after which a missing command was found."""
     installing: list[ToolCall] = []
     for act in later:
-        is_run = any(step.program == failure.subject for step in act.steps)
+        is_run = any(step.program == failed.subject for step in act.steps)
         if act.installs and not (act.failure and not is_run):
             installing.append(act)
         if installing and is_run and not fails_alike(act, failed):
@@ -584,11 +515,14 @@ def _cure_by_install(failed: ToolCall, failure: Failure, later: Sequence[ToolCal
     return None
 
 
-def _related_edits(act: ToolCall, failed: ToolCall, failure: Failure) -> tuple[FileEdit, ...]:
+def _related_edits(act: ToolCall, failed: ToolCall) -> tuple[FileEdit, ...]:
     """Return the edits of a call that can be related to the failure."""
-    if act.has_failed or any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
+    failure = failed.failure
+    if failure is None or act.has_failed:
         return ()
-    names = {failure.subject.rsplit(".", 1)[-1], *_NAME_IN_MESSAGE.findall(failure.line)} - {""}
+    if any(step.program == "cd" and "site-packages" in step.text for step in act.steps):
+        return ()
+    names = {failed.subject.rsplit(".", 1)[-1], *_NAME_IN_MESSAGE.findall(failure.line)} - {""}
     files = {base_name(file) for file in failure.files} | {
         base_name(argument.split("::")[0]) for step in failed.steps for argument in step.arguments
     }
@@ -638,6 +572,13 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     When files of the project were changed in between, the change may be what helped.
     """
     done: list[ToolCall] = []
+    if failed.refused_word:
+        # A program that refuses a word of the call lacks nothing that a step brings.
+        return None
+    if failed.failure and failed.kind is K.GIT and failed.failure.signature.error != _LOCKED:
+        # Unless another process held the lock, git does not mind what it does not ask for.
+        later = [act for act in later if is_asked_for(act, failed) or act.purpose == failed.purpose]
+    wanted = _said_words(failed.main) if failed.main else ()
     for act in later if failed.steps else ():
         if edits_project(act):
             return None
@@ -648,7 +589,9 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
             is_ordinary = act.purpose in ORDINARY and not any(_is_staging(step, failed) for step in act.steps)
             is_of_use = has_worked(act) and not is_ordinary and not had_no_effect(act)
             done += [act] if is_of_use else []
-        elif not has_step_worked(act, _repeated_step(act, failed)):
+        elif not has_step_worked(
+            act, next((step for step in act.steps if _said_words(step) == wanted), act.main)
+        ):
             done = []
         else:
             # Where the error asks for one of them, the others were done for another reason.
@@ -665,12 +608,6 @@ def _cure_by_step(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     return None
 
 
-def _repeated_step(act: ToolCall, failed: ToolCall) -> Step | None:
-    """Return the step of a line that repeats a failed call, else the one that the line is for."""
-    wanted = _said_words(failed.main) if failed.main else ()
-    return next((step for step in act.steps if _said_words(step) == wanted), act.main)
-
-
 def _is_staging(step: Step, failed: ToolCall) -> bool:
     """Say whether a step stages what a hook changed that refused a commit."""
     return step.name == "git add" and "commit" in failed.purpose
@@ -682,7 +619,7 @@ def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
     The call may be one step of a longer line, have variables set before it, or print more or less.
     """
     entered = {step.text for step in failed.steps}
-    if any(is_entering(step) and step.text not in entered and not is_elsewhere(step) for step in act.steps):
+    if any(enters_within(step) and step.text not in entered for step in act.steps):
         # In another folder it is another call.
         return None
     text, wrong = plain_command(act), plain_command(failed)
@@ -704,7 +641,7 @@ def _words_before(failed: ToolCall, act: ToolCall) -> str | None:
 
 def _said_words(step: Step) -> tuple[str, ...]:
     """Return the words of a step without those that only change what is printed."""
-    return tuple(word.value for word in step.words if not is_passing_flag(word.value))
+    return tuple(word for word in step.values if not is_passing_flag(word))
 
 
 def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
@@ -718,13 +655,13 @@ def _changing_steps(act: ToolCall, failed: ToolCall, command: str = "") -> str:
     entered = {step.text for step in failed.steps if is_entering(step)}
 
     def is_changing(step: Step) -> bool:
-        if step.text in entered or (is_entering(step) and is_elsewhere(step)) or is_look(step):
+        if step.text in entered or (is_entering(step) and not enters_within(step)) or is_look(step):
             return False
-        if step.bodies:
-            # A file that was written with it says nothing without its text.
+        # A file that was written with a here-document says nothing without its text.
+        if step.bodies or only_shows(step):
             return False
         is_ordinary = any(name in step.text for name in ORDINARY) and not _is_staging(step, failed)
-        if is_ordinary or only_shows(step):
+        if is_ordinary:
             return False
         return is_judged if mends_style(step.text) else not _CHECK.search(step.text)
 
@@ -748,3 +685,26 @@ def _step_remedy(failed: ToolCall, texts: Sequence[str]) -> Remedy:
         call = mask_command(plain_command(failed))
         return Remedy(RemedyKind.COMMAND, f"{done} {call}", call)
     return Remedy(RemedyKind.STEP, done, failed.text)
+
+
+# What overcomes failures of a kind, the surest first.
+_Look = Callable[[ToolCall, Sequence[ToolCall]], Cure | None]
+_LOOKS: dict[K, tuple[_Look, ...]] = {
+    K.NETWORK: (_cure_by_change, _cure_by_step),
+    **dict.fromkeys(
+        (K.MISSING_MODULE, K.VERSION_CONFLICT, K.IMPORT_ERROR),
+        (_cure_by_change, cure_by_variant, _cure_by_step),
+    ),
+    K.MISSING_COMMAND: (_cure_by_install, cure_by_folder, cure_by_variant, _cure_by_step),
+    K.MISSING_FILE: (cure_by_folder, cure_by_path, cure_by_other_name, _cure_by_step),
+    K.EDIT_NOT_APPLIED: (_cure_by_other_edit,),
+    K.GIT: (cure_by_sequence, cure_by_variant, _cure_by_step),
+    K.USAGE: (cure_by_variant, cure_by_other_runner, cure_by_fixer, _cure_by_step),
+    **dict.fromkeys(
+        (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX),
+        (_cure_by_change, _cure_by_step, cure_by_flags, cure_by_other_runner),
+    ),
+}
+_OTHER_LOOKS: tuple[_Look, ...] = (_cure_by_step, cure_by_variant, cure_by_other_runner)
+# Installs and edits may come late; another try of a command comes soon.
+_LATE_LOOKS = frozenset((_cure_by_change, _cure_by_install, _cure_by_other_edit, cure_by_interpreter))

@@ -17,18 +17,15 @@ from archivist.cold_start import lazy_pattern
 from archivist.paths import ANY_HOME
 from archivist.projects import ENTERED, OTHERS, OWN, checkout_tops
 from archivist.reading import programs
-from archivist.reading.calls import CALL_KINDS
 from archivist.reading.failures import is_shell
-from archivist.reading.shell import Step, parse
-from archivist.records.run_words import FOLDER, OPEN_SHELL, EventKind
+from archivist.reading.shell import MOST_STEPS, Step, parse
+from archivist.records.run_words import CALL_KINDS, FOLDER, OPEN_SHELL, EventKind
 
 if TYPE_CHECKING:
     # A hook asks where a call worked, and needs no class of the records for it.
     from archivist.records import Episode, Event
 
 OUTSIDE = ".."
-# Nobody writes a line of more steps, but a log may hold one.
-_MOST_STEPS = 60
 # Without one of these a line stays where it is; parsing all lines took a third of the time to capture a log.
 _MAY_LEAVE = lazy_pattern(
     r"\b(?:cd|chdir|pushd)\b|\.\.|[$`]|(?:^|[\s=;&|(\"'])[/~]|\s-\w{0,8}C|\s--(?:prefix|cwd|dir|manifest)"
@@ -207,7 +204,9 @@ def is_elsewhere(event: Event, episode: Episode, cloned: Collection[str] = ()) -
         if around:
             # The innermost repository around a folder is meant.
             return max(around, key=len) in others
-        is_inside = is_installed or (is_rootless and (_is_below(began, place) or _is_main_of(place, root)))
+        # The main worktree of a linked one seems to have its name.
+        is_main = _WORKTREE.match(root) and posixpath.basename(root) in place.split("/")
+        is_inside = is_installed or (is_rootless and (_is_below(began, place) or is_main))
         return not is_inside and relative_folder(place, root) == OUTSIDE
 
     if event.tool.lower() in _OTHER_SHELL:
@@ -276,7 +275,7 @@ def _names_folder(line: str, name: str) -> bool:
         return True
     if not re.search(rf"(?<![\w-]){word}(?![\w-])", line):
         return False
-    for step in parse(line)[:_MOST_STEPS]:
+    for step in parse(line)[:MOST_STEPS]:
         for part in (*step.arguments, *(flag.partition("=")[2] for flag in step.flags)):
             words = [part] if step.program in _TELLING else part.split()
             if name in words:
@@ -323,11 +322,6 @@ def _computed_folder(found: re.Match[str], line: str) -> str:
     return "." if name and re.search(rf"\b{name}=|\b(?:for|read) {name}\b", line) else _SHELLS_OWN
 
 
-def _is_main_of(place: str, root: str) -> bool:
-    """Say whether a folder seems to lie in the main worktree of a linked one, by the name of both."""
-    return bool(_WORKTREE.match(root)) and posixpath.basename(root) in place.split("/")
-
-
 def paths_entered(event: Event, folder: str) -> Iterator[tuple[str, bool]]:
     """Yield where the line of a call leads to: folders that it enters, and those of programs that it names.
 
@@ -340,7 +334,7 @@ def paths_entered(event: Event, folder: str) -> Iterator[tuple[str, bool]]:
     before, variables = _UNKNOWN, {"HOME": "~", "PWD": folder}
     if "CDPATH" in text:
         yield _UNKNOWN, False
-    for step in parse(text)[:_MOST_STEPS]:
+    for step in parse(text)[:MOST_STEPS]:
         for assignment in step.assignments:
             name, _, value = assignment.partition("=")
             variables[name] = value.strip("\"'")
@@ -371,7 +365,7 @@ def _step_paths(step: Step) -> Iterator[tuple[str, bool]]:
     if step.program in _ENTERS:
         yield first or "~", True
         return
-    words = [word.value for word in step.words]
+    words = step.values
     called = next((word for word in words if word.endswith(f"/{step.program}")), "")
     is_script = step.program in programs.SCRIPTED | programs.SHELLS | {"source", "."}
     for path in (called, first if is_script and not step.subcommand else ""):

@@ -49,8 +49,7 @@ _GIT_DRY = frozenset(("push", "clean", "add", "rm", "mv"))
 
 def is_evasion(step: Step, wrong: Step) -> bool:
     """Say whether a step has a new option that only keeps it from failing: fewer tests, fewer checks."""
-    known = {word.value for word in wrong.words}
-    new = [word.value for word in step.words if word.value not in known]
+    new = set(step.values) - set(wrong.values)
     return any(SELECTING.match(word) or FORCES.match(word) for word in new)
 
 

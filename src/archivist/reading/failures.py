@@ -14,8 +14,10 @@ from archivist.reading.commands import (
     own_scripts,
     run_scripts,
     step_purpose,
+    working_steps,
 )
-from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL, FailureKind
+from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL
+from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import (
     Clue,
@@ -55,18 +57,15 @@ _PASSED = lazy_pattern(
     re.MULTILINE,
 )
 _NAMED_CODES = {
-    124: ("timed out", FailureKind.TIMEOUT),
-    -1: ("timed out", FailureKind.TIMEOUT),
-    137: ("killed", FailureKind.CRASH),
-    139: ("segmentation fault", FailureKind.CRASH),
-    134: ("aborted", FailureKind.CRASH),
-    127: ("command not found", FailureKind.MISSING_COMMAND),
-    126: ("permission denied", FailureKind.PERMISSION),
+    124: ("timed out", K.TIMEOUT),
+    -1: ("timed out", K.TIMEOUT),
+    137: ("killed", K.CRASH),
+    139: ("segmentation fault", K.CRASH),
+    134: ("aborted", K.CRASH),
+    127: ("command not found", K.MISSING_COMMAND),
+    126: ("permission denied", K.PERMISSION),
 }
-_CODE_KINDS = frozenset((
-    FailureKind.SYNTAX, FailureKind.ATTRIBUTE, FailureKind.TYPE_ERROR, FailureKind.VALUE,
-    FailureKind.TEST_FAILURE, FailureKind.OTHER,
-))  # fmt: skip
+_CODE_KINDS = frozenset((K.SYNTAX, K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.OTHER))
 # What ends by an interrupt was ended by whoever ran it: its exit code, and the key that a terminal is sent.
 _INTERRUPTED = 130
 _INTERRUPT = "\x03"
@@ -81,7 +80,7 @@ _LONGEST_PATH = 300
 _SHORTEST_MESSAGE = 8
 _COMPARED_CHARACTERS = 40
 # What a failing test may print as its error.
-_SAID_BY_TESTS = (FailureKind.TEST_FAILURE, FailureKind.TIMEOUT)
+_SAID_BY_TESTS = (K.TEST_FAILURE, K.TIMEOUT)
 _LAST_LINES = 3
 _MOST_STEPS = 20
 _OF_INSTANCE = frozenset(("unexpected argument", "unrecognized arguments", "argument error", "invalid value"))
@@ -94,8 +93,8 @@ _FRAMEWORK_SCRIPTS = frozenset(("manage.py", "setup.py"))
 _BACKTICKS = lazy_pattern(r"`([^`\n]{1,80})`")
 _INLINE = ("<string>", "<stdin>")
 # Failures whose message is the same for every resource; the key needs the resource too.
-_KINDS = frozenset(map(str, FailureKind))
-_ABOUT_RESOURCES = frozenset((FailureKind.PERMISSION, FailureKind.NETWORK, FailureKind.GIT))
+_KINDS = frozenset(map(str, K))
+_ABOUT_RESOURCES = frozenset((K.PERMISSION, K.NETWORK, K.GIT))
 # The step of a line that looks whether files are formatted.
 _FORMATS = lazy_pattern(r"\b(?:\w{0,10}fmt|format|prettier|black|biome|dprint|yapf)\b")
 _USAGE_LINE = lazy_pattern(r"(?im)^\s{0,8}usage:[ \t]{1,4}([^\n]{1,200})")
@@ -116,7 +115,7 @@ class Failure(NamedTuple):
     import failed. `files` are those that an exception passed through, outermost first.
     """
 
-    kind: FailureKind
+    kind: K
     line: str
     subject: str
     signature: Signature
@@ -158,9 +157,9 @@ def detect_failure(
         clue = _clue_by_output(steps, exit_code, text)
     if clue is None:
         return None
-    if clue.kind is FailureKind.MISSING_MODULE and clue.subject.rsplit("/", 1)[-1] in run_scripts(steps):
+    if clue.kind is K.MISSING_MODULE and clue.subject.rsplit("/", 1)[-1] in run_scripts(steps):
         # The script itself is what was not found.
-        clue = clue._replace(kind=FailureKind.MISSING_FILE, error="no such file")
+        clue = clue._replace(kind=K.MISSING_FILE, error="no such file")
     step = _blamed_step(steps, clue, text)
     return _make_failure(step_purpose(step) if step else "", _name_test(clue, text), steps)
 
@@ -174,9 +173,9 @@ def _name_test(clue: Clue, text: str) -> Clue:
         return clue
     from archivist.reading.runner_reports import ASSERTION, TIMEOUT, error_class, failing_tests
 
-    is_named = clue.kind is FailureKind.TEST_FAILURE
+    is_named = clue.kind is K.TEST_FAILURE
     of_tests = [clue] if is_named else find_clues(text)
-    of_tests = [each for each in of_tests if each.kind is FailureKind.TEST_FAILURE]
+    of_tests = [each for each in of_tests if each.kind is K.TEST_FAILURE]
     failing = failing_tests(text) if of_tests else ()
     if not failing:
         return clue
@@ -231,10 +230,10 @@ def _blamed_step(steps: tuple[Step, ...], clue: Clue, text: str) -> Step | None:
     """
     speaker = clue.line.partition(":")[0]
     speaking = [step for step in steps[:_MOST_STEPS] if step.is_filter and step.program == speaker]
-    if clue.kind is FailureKind.USAGE and speaking:
+    if clue.kind is K.USAGE and speaking:
         return speaking[0]
-    working = [step for step in steps if not step.is_filter and not is_preparation(step)]
-    if clue.kind is FailureKind.USAGE and len(working) > 1 and (usage := _USAGE_LINE.search(text)):
+    working = working_steps(steps)
+    if clue.kind is K.USAGE and len(working) > 1 and (usage := _USAGE_LINE.search(text)):
         # Who prints how it is used was used wrongly.
         used = [step for step in working if f"{usage[1]} ".startswith(f"{step.name} ")]
         if len({step.name for step in used}) == 1:
@@ -260,7 +259,7 @@ def _detect_in_tool(tool: str, target: str, is_error: bool, output: str) -> Fail
     clue = pick_clue(found) or (fallback_clue(text) if is_error else None)
     if clue is None:
         return None
-    if clue.kind is FailureKind.MISSING_FILE and not clue.subject and len(target) < _LONGEST_PATH:
+    if clue.kind is K.MISSING_FILE and not clue.subject and len(target) < _LONGEST_PATH:
         clue = clue._replace(subject=target.strip())
     return _make_failure(tool, clue, ())
 
@@ -273,14 +272,12 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
     if working and all(is_display_step(step) for step in working):
         clue = _complaint_of(working, text)
         is_local = all(step.program in programs.LOOKS for step in working)
-        if clue is None and not is_local and _REFUSES_FIRST.match(text):
-            return pick_clue(find_clues(text)) or fallback_clue(text)
-        if clue is None and not is_local and _ONE_COMPLAINT.fullmatch(text.strip()):
-            return pick_clue(find_clues(text)) or fallback_clue(text)
         if clue is None and not is_local:
+            if _REFUSES_FIRST.match(text) or _ONE_COMPLAINT.fullmatch(text.strip()):
+                return pick_clue(find_clues(text)) or fallback_clue(text)
             # It ends with nothing but that its server cannot be reached.
             end = "\n".join(text.strip().split("\n")[-_LAST_LINES:])
-            clue = pick_clue([each for each in find_clues(end) if each.kind is FailureKind.NETWORK])
+            clue = pick_clue([each for each in find_clues(end) if each.kind is K.NETWORK])
         # `gh pr checks` exits with 8 while checks are pending.
         if clue is None and (code in (1, 8) or not text.strip()):
             return None
@@ -296,13 +293,13 @@ def _clue_by_code(steps: tuple[Step, ...], code: int, text: str) -> Clue | None:
         return Clue(kind, "", error, "", rest.line or f"exit code {code} ({error})", "", SUMMARY, 0)
     if rest.line:
         return rest
-    return Clue(FailureKind.OTHER, "", f"exit {code}", "", f"exit code {code}", "", SUMMARY, 0)
+    return Clue(K.OTHER, "", f"exit {code}", "", f"exit code {code}", "", SUMMARY, 0)
 
 
 def _clue_by_output(steps: tuple[Step, ...], code: int | None, text: str) -> Clue | None:
     """Judge a command whose exit code is zero or unknown: only its output can show a failure."""
-    working = [step for step in steps if not is_preparation(step) and not step.is_filter]
-    if not text or len(text) < 8:
+    working = working_steps(steps)
+    if len(text) < _SHORTEST_MESSAGE:
         return None
     if working and all(is_display_step(step) for step in working):
         return _complaint_of(working, text)
@@ -315,13 +312,13 @@ def _clue_by_output(steps: tuple[Step, ...], code: int | None, text: str) -> Clu
     )
     if code == 0 and is_conclusive:
         # A script that went on to succeed may still have shown a fault of its environment.
-        faults = (FailureKind.MISSING_MODULE, FailureKind.VERSION_CONFLICT)
+        faults = (K.MISSING_MODULE, K.VERSION_CONFLICT)
         found = [
             clue
             for clue in found
             if (clue.raised is None and clue.rank == TOLD)
             or (clue.raised and clue.kind in faults)
-            or (clue.raised and clue.kind is FailureKind.IMPORT_ERROR and "cannot import name" in clue.line)
+            or (clue.raised and clue.kind is K.IMPORT_ERROR and "cannot import name" in clue.line)
         ]
     clue = pick_clue([clue for clue in found if clue.is_sure or _ends_output(clue, text, steps)])
     return None if clue is None or _is_overruled(clue, text, steps) else clue
@@ -367,81 +364,77 @@ def _complaint_of(steps: list[Step], text: str) -> Clue | None:
             clue
             for clue in find_clues(text)
             if clue.rank == FROM_HARNESS
-            or (clue.kind is FailureKind.MISSING_FILE and clue.is_sure and len(text) < _LONGEST_PATH)
+            or (clue.kind is K.MISSING_FILE and clue.is_sure and len(text) < _LONGEST_PATH)
         ]
     return pick_clue(found)
 
 
 def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
-    trace = clue.raised
+    trace, is_usage = clue.raised, clue.kind is K.USAGE and clue.program not in programs.SHELLS
+    if is_usage and program and not program.endswith("<script>"):
+        # A complaint about a call's words is one of the whole call: `cargo test` knows other words.
+        clue = clue._replace(program="")
     return Failure(
         kind=clue.kind,
         line=clue.line[:400],
         subject=clue.endpoint or clue.subject,
-        signature=clue_signature(program.lower(), _said_of_call(clue, program)),
+        signature=clue_signature(program.lower(), clue),
         is_own_code=_is_own_code(clue, steps),
         is_at_import=bool(trace and trace.is_at_import),
         files=(trace.files[:1] + trace.files[1:][-4:]) if trace else (),
     )
 
 
-def _said_of_call(clue: Clue, program: str) -> Clue:
-    """Return a complaint about a call's words as one of the whole call: `cargo test` knows other words."""
-    is_usage = clue.kind is FailureKind.USAGE and bool(program) and not program.endswith("<script>")
-    is_usage = is_usage and clue.program not in programs.SHELLS
-    return clue._replace(program="") if is_usage else clue
-
-
 def _is_own_code(clue: Clue, steps: tuple[Step, ...]) -> bool:
     """Say whether the fault is likely in the code that is being written."""
     trace, step = clue.raised, main_step(steps)
     if trace is None:
-        is_report = clue.kind in (FailureKind.BUILD, FailureKind.OTHER)
+        is_report = clue.kind in (K.BUILD, K.OTHER)
         if clue.is_own or (is_report and any(step.program in programs.LINTERS for step in steps)):
             return True
         # A script that the agent wrote reports a failure in its own words.
-        if step is None or clue.kind is not FailureKind.OTHER or clue.rank > LOOSE:
+        if step is None or clue.kind is not K.OTHER or clue.rank > LOOSE:
             return False
         is_script = step.subcommand in ("-c", "-e", "-") or step_purpose(step).endswith("<script>")
         return is_script and not run_scripts((step,)) & _FRAMEWORK_SCRIPTS
     own_names = own_scripts(steps) | run_scripts(steps)
     is_own = [file in _INLINE or file.rsplit("/", 1)[-1] in own_names for file in trace.files]
-    if clue.kind is FailureKind.IMPORT_ERROR:
+    if clue.kind is K.IMPORT_ERROR:
         # A name that the project itself lacks was guessed; a name that a library removed was not.
         return any(is_own[-1:]) and not _INSTALLED.search(trace.message)
     if clue.kind not in _CODE_KINDS:
         return False
     # The last frame outside of installed packages decides; no package has a syntax error.
     outside = [at for at, file in enumerate(trace.files) if not _INSTALLED.search(file)]
-    return bool(outside) and (clue.kind is FailureKind.SYNTAX or is_own[outside[-1]])
+    return bool(outside) and (clue.kind is K.SYNTAX or is_own[outside[-1]])
 
 
 def failure_key(failure: Failure) -> str:
     """Return the key that is the same for all failures that belong to one lesson."""
     kind, signature = failure.kind, failure.signature
-    if kind is FailureKind.MISSING_MODULE and signature.program == "python":
+    if kind is K.MISSING_MODULE and signature.program == "python":
         # Imported late: the hooks call this function, and few failures need that module.
         from archivist.reading.packages import is_uninstallable
 
         if is_uninstallable(failure.subject):
             return f"{kind}:{signature.program}:{failure.subject}"
     match kind:
-        case FailureKind.EDIT_NOT_APPLIED if signature.program in _PATCHERS:
+        case K.EDIT_NOT_APPLIED if signature.program in _PATCHERS:
             return f"{kind}:patch"
-        case FailureKind.EDIT_NOT_APPLIED:
+        case K.EDIT_NOT_APPLIED:
             return f"{kind}:{signature.program}:{signature.error}"
-        case FailureKind.MISSING_MODULE | FailureKind.PROVIDER:
+        case K.MISSING_MODULE | K.PROVIDER:
             return f"{kind}:{signature.program}"
-        case FailureKind.USAGE:
+        case K.USAGE:
             # A word that no option begins is one of the instance, unless it stands for a subcommand.
             is_flag = failure.subject.startswith("-") or signature.error not in _OF_INSTANCE
             is_flag = is_flag and signature.program not in programs.SHELLS
             is_word = is_flag and _REFUSED_WORD.fullmatch(failure.subject)
             return f"{kind}:{signature.program}:{failure.subject if is_word else signature.error}"
-        case FailureKind.MISSING_FILE if signature.words:
+        case K.MISSING_FILE if signature.words:
             # Whoever looks for it, it is not there.
             return f"{kind}:{signature.words[0]}"
-        case FailureKind.IMPORT_ERROR if named := _NOT_IN.search(failure.line):
+        case K.IMPORT_ERROR if named := _NOT_IN.search(failure.line):
             # The same key whether the error was raised or printed.
             return f"{kind}:{signature.program}:{named[2]}.{named[1]}"
     if kind not in _ABOUT_RESOURCES:
@@ -450,7 +443,7 @@ def failure_key(failure: Failure) -> str:
     subject = failure.subject.strip("'\"").removeprefix("./")
     resource = subject.rsplit("/", 1)[-1] if subject.startswith(("/", "~")) else subject
     about = f" {ABOUT}{resource}" if resource else ""
-    if kind is not FailureKind.GIT and (resource or signature.words):
+    if kind is not K.GIT and (resource or signature.words):
         # Whoever asks for it, it is not there, or not allowed.
         return f"{kind}:{signature._replace(program='').key}{about}"
     return f"{kind}:{signature.key}{about}"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.refutations import NEAR
-from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import clean_output
 from archivist.reading.wording import as_quotation, code, format_list
 
@@ -38,19 +37,20 @@ _LONGEST_OUTPUT = 20_000
 
 def find_accepted_words(acts: Sequence[ToolCall], failed: ToolCall) -> str:
     """Say which words a program takes that refused one, if it printed them at once or when asked for help."""
-    failure, step = failed.failure, failed.main
-    if failure is None or failure.kind is not K.USAGE or step is None or not failure.subject:
+    refused = failed.refused_word
+    if failed.main is None or not refused:
         return ""
-    words = [word.value for word in step.words]
-    refused = failure.subject
+    words = failed.main.values
+    # How the part of the call before the refused word is used may have been asked next.
     asked = words[: words.index(refused)] if refused in words else words[:1]
-    outputs = [failed.event.output]
-    outputs += [
-        act.event.output
+    helping = [
+        act
         for act in acts[failed.at + 1 : failed.at + 1 + NEAR]
-        if act.main and not act.has_failed and _asks_for_help([word.value for word in act.main.words], asked)
+        if act.main
+        and not act.has_failed
+        and [word for word in act.main.values if word not in _HELP_WORDS] == asked
     ]
-    for output in (clean_output(output[:_LONGEST_OUTPUT]) for output in outputs):
+    for output in (clean_output(act.event.output[:_LONGEST_OUTPUT]) for act in (failed, *helping)):
         names = [] if refused.startswith("-") else [name for name in _find_names(output) if name != "help"]
         if 1 < len(names) <= _MOST_NAMES and refused not in names:
             listed = format_list([code(name) for name in names])
@@ -63,11 +63,6 @@ def find_accepted_words(acts: Sequence[ToolCall], failed: ToolCall) -> str:
                 return f"it takes one “{as_quotation(places[0][0])}” a call"
             return f"its usage is “{as_quotation(usage)}”"
     return ""
-
-
-def _asks_for_help(words: Sequence[str], asked: Sequence[str]) -> bool:
-    """Say whether a call asks how the part of another before the refused word is used."""
-    return [word for word in words if word not in _HELP_WORDS] == list(asked)
 
 
 def _find_names(output: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -78,21 +78,13 @@ class RunHistory:
         entries = (run.digest_part("attempts").get(purpose) for run in self.runs_of(project))
         return any(entry.get("ok") for entry in entries if entry)
 
-    def attempts(self, project: str, purpose: str) -> dict[str, AttemptCounts]:
-        """Return the attempts of each provider at a purpose in a project."""
-        return self._attempts_by(project, purpose, lambda run: run.provider)
-
-    def attempts_by_model(self, project: str, purpose: str, provider: str) -> dict[str, AttemptCounts]:
-        """Return the attempts of each model of a provider at a purpose in a project."""
-        return self._attempts_by(project, purpose, lambda run: run.model if run.provider == provider else "")
-
-    def _attempts_by(
-        self, project: str, purpose: str, name_of: Callable[[PastRun], str]
-    ) -> dict[str, AttemptCounts]:
+    def attempts(self, project: str, purpose: str, provider: str = "") -> dict[str, AttemptCounts]:
+        """Return the attempts at a purpose in a project: of each provider, or of each model of one."""
         found: dict[str, AttemptCounts] = {}
         for run in self.runs_of(project):
             entry = run.digest_part("attempts").get(purpose)
-            if entry and (name := name_of(run)):
+            name = run.model if provider else run.provider
+            if entry and name and run.provider == (provider or run.provider):
                 ok, failed, timeout = (int(entry.get(key) or 0) for key in ("ok", "failed", "timeout"))
                 counts = AttemptCounts(ok, failed, timeout, float(entry.get("seconds") or 0))
                 found[name] = found.get(name, AttemptCounts()) + counts

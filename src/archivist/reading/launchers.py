@@ -60,7 +60,11 @@ def launched_call(step: Step, wrong: Step, *, is_any_target: bool = False) -> st
     program and its task are the same, whatever file they are about.
     """
     raw, words = _words_of(step)
-    own, wanted = _inner_words(wrong)
+    wanted = _words_of(wrong)[1]
+    # The other may have a known launcher, too.
+    names = [base_name(word).partition("@")[0] for word in wanted]
+    start = names.index(wrong.program) if wrong.wrappers and wrong.program in names else 0
+    own, wanted = wanted[:start], wanted[start:]
     place = next((at for at in range(1, len(words)) if words[at:] == wanted), 0)
     called = list(takewhile(_BARE_WORD.match, wanted))
     if not place and is_any_target and len(called) > 1:
@@ -81,14 +85,6 @@ def _words_of(step: Step) -> tuple[list[str], list[str]]:
     """Return the words of a step as written and as received, without wrappers that change nothing."""
     words = drop_wrappers(step)
     return [word.raw for word in words], [word.value for word in words]
-
-
-def _inner_words(step: Step) -> tuple[list[str], list[str]]:
-    """Return the launcher of a step, if it has a known one, and the words of what that runs."""
-    words = _words_of(step)[1]
-    names = [base_name(word).partition("@")[0] for word in words]
-    start = names.index(step.program) if step.wrappers and step.program in names else 0
-    return words[:start], words[start:]
 
 
 def cure_by_launcher(failed: ToolCall, wrong: Step | None, later: Sequence[ToolCall]) -> Cure | None:
@@ -131,11 +127,8 @@ def _behind_other_steps(steps: Sequence[Step], wrong: Step) -> str:
 
 def _may_mend(act: ToolCall, failure: Failure) -> bool:
     """Say whether a call changed what the error may be about."""
-    if is_of_runtime(failure.line):
-        return any(
-            not is_scratch(change.file) and not _SOURCE_FILE.search(change.file) for change in act.changes
-        )
-    return any(change.file and not is_scratch(change.file) for change in act.changes)
+    files = [edit.file for edit in act.changes if not is_scratch(edit.file)]
+    return any(not _SOURCE_FILE.search(file) for file in files) if is_of_runtime(failure.line) else any(files)
 
 
 def _gets_past(act: ToolCall, at: int, failed: ToolCall) -> bool:

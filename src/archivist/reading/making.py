@@ -58,9 +58,9 @@ def without_mended_files(command: str) -> str:
     )
 
 
-def cure_by_fixer(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_fixer(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for what mended files, where the option was refused that was to mend them."""
-    if not _FIXING_FLAG.match(failure.subject):
+    if not _FIXING_FLAG.match(failed.subject):
         return None
     for act in later:
         for step in act.steps:

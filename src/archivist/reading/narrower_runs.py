@@ -38,17 +38,17 @@ def leaves_out_failure(act: ToolCall, failed: ToolCall) -> bool:
     if act.main is None or failed.main is None or failed.failure is None:
         return False
     # Which step of a line has failed is not known where the error is of no known kind.
-    is_unknown = failed.failure.kind is K.OTHER
-    checks = (
-        {step_purpose(step) for step in failed.steps if _CHECKS.search(step.text)} if is_unknown else set()
-    )
+    checked = failed.steps if failed.kind is K.OTHER else ()
+    checks = {step_purpose(step) for step in checked if _CHECKS.search(step.text)}
     done = {step_purpose(step) for step in act.steps}
     if checks - done and not done.isdisjoint(map(step_purpose, failed.steps)):
         return True
     # Else nothing was run yet, and another call is the way to run it.
-    has_run = failed.failure.kind in _OF_TESTS or _COUNTS_FAILED.search(failed.event.output) is not None
-    is_test = failed.is_test and act.is_test
-    return is_test and has_run and _selects_other_tests(act.main, failed.main, _failing_text(failed))
+    has_run = failed.kind in _OF_TESTS or _COUNTS_FAILED.search(failed.event.output) is not None
+    if not (failed.is_test and act.is_test and has_run):
+        return False
+    lines = [line for line in failed.event.output.splitlines() if _TELLS_FAILURE.search(line)]
+    return _selects_other_tests(act.main, failed.main, "\n".join((failed.failure.line, *lines)))
 
 
 def runs_less(act: ToolCall, failed: ToolCall) -> bool:
@@ -57,19 +57,13 @@ def runs_less(act: ToolCall, failed: ToolCall) -> bool:
         return True
     if act.main is None or failed.main is None or not (act.is_test and failed.is_test):
         return False
-    is_slow = failed.failure is not None and failed.failure.kind is K.TIMEOUT
-    return is_slow and _selects_other_tests(act.main, failed.main, "")
+    return failed.kind is K.TIMEOUT and _selects_other_tests(act.main, failed.main, "")
 
 
 def are_all_shards(calls: Iterable[str]) -> bool:
     """Say whether calls that ran a shard each ran all of them."""
     found = [shard for call in calls if (shard := _SHARD.search(call))]
     return bool(found) and {int(each[1]) for each in found} >= set(range(1, int(found[-1][2]) + 1))
-
-
-def _failing_text(failed: ToolCall) -> str:
-    lines = [line for line in failed.event.output.splitlines() if _TELLS_FAILURE.search(line)]
-    return "\n".join((failed.failure.line if failed.failure else "", *lines))
 
 
 def _selects_other_tests(step: Step, wrong: Step, failing: str) -> bool:
@@ -86,7 +80,7 @@ def _selects_other_tests(step: Step, wrong: Step, failing: str) -> bool:
 
 def _selected_tests(step: Step) -> tuple[set[str], set[str]]:
     """Return the files and names of tests that a call gives, and what its options select."""
-    words = [word.value for word in step.words[1:]]
+    words = step.values[1:]
     named: set[str] = set()
     options: set[str] = set()
     for before, word in zip(["", *words], words, strict=False):

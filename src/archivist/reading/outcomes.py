@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import UNFINISHED, ToolCall
 from archivist.reading.command_risks import text_risk
-from archivist.reading.commands import ends_with_own_status, is_display_step, is_preparation
+from archivist.reading.commands import ends_with_own_status, is_display_step, working_steps
 from archivist.reading.evasions import is_bypass
 from archivist.reading.printed_offers import CallWords, names_offer, told_form, up_to_sentence
 from archivist.reading.remedies import Remedy, RemedyKind
@@ -106,7 +106,6 @@ _OFFER = lazy_pattern(
     re.IGNORECASE,
 )
 _QUOTED = lazy_pattern(r"`([^`\n]{2,100})`|(?<!\w)'([a-z][^'\n]{2,100})'|\"([a-z][^\"\n]{2,100})\"")
-_OPTION = lazy_pattern(r"(?<![\w-])--?\w[\w-]*|\b[A-Z][A-Z\d]*_[A-Z\d_]+\b")
 # How a sentence begins that offers something to use rather than to run.
 _USED = lazy_pattern(r"(?:please )?(?:use|try|pass|set|consider|you must|need)", re.IGNORECASE)
 _AS_VALUE = lazy_pattern(r"['\"`]-- ")
@@ -139,7 +138,7 @@ def has_worked(act: ToolCall) -> bool:
     if _PRINTED_STATUS.search(act.event.text):
         status = _LAST_NUMBER.search(output)
         return not status or status[1] == "0"
-    return has_own_status(act) or _says_success(act.steps, act.main, output)
+    return _has_own_status(act) or _says_success(act.steps, act.main, output)
 
 
 def is_unsure(act: ToolCall) -> bool:
@@ -149,7 +148,7 @@ def is_unsure(act: ToolCall) -> bool:
 
 def sums_up_success(act: ToolCall) -> bool:
     """Say whether a call succeeded by its own status, and says so."""
-    return has_own_status(act) and bool(_SUMS_UP.search(act.event.output[-_LONGEST_OUTPUT:]))
+    return _has_own_status(act) and bool(_SUMS_UP.search(act.event.output[-_LONGEST_OUTPUT:]))
 
 
 def has_step_worked(act: ToolCall, step: Step | None) -> bool:
@@ -182,7 +181,7 @@ def _looks_for_success(step: Step) -> bool:
         return False
     if any(map(_INVERTED.match, step.flags)) or (step.program == "sed" and step.subcommand != "-n"):
         return False
-    return not _ASKS_FOR_FAILURES.search(" ".join(word.value for word in step.words[1:]))
+    return not _ASKS_FOR_FAILURES.search(" ".join(step.values[1:]))
 
 
 def had_no_effect(act: ToolCall) -> bool:
@@ -191,7 +190,7 @@ def had_no_effect(act: ToolCall) -> bool:
     return bool(_HAD_NO_EFFECT.search(output)) and not _HAD_EFFECT.search(output)
 
 
-def has_own_status(act: ToolCall) -> bool:
+def _has_own_status(act: ToolCall) -> bool:
     """Say whether the status of a command line is that of the step it is for."""
     return bool(_STOPS_AT_ERROR.search(act.event.text)) or ends_with_own_status(act.steps)
 
@@ -228,14 +227,6 @@ def asking_sentences(output: str) -> Iterator[str]:
         yield from filter(_ASKS.search, sentences)
 
 
-def _around_failure(act: ToolCall) -> str:
-    """Return the lines of an output next to the one that reports the failure: others speak of other steps."""
-    lines = act.event.output.split("\n")[-_MOST_LINES:]
-    line = act.failure.line.strip()[:_COMPARED_CHARACTERS] if act.failure else ""
-    at = next((index for index, text in enumerate(lines) if line and line in text), None)
-    return "\n".join(lines if at is None else lines[max(0, at - _LINES_BEFORE) : at + _LINES_AFTER])
-
-
 def find_offer(act: ToolCall, acts: Sequence[ToolCall] = ()) -> Remedy | None:
     """Return what a failed call's own message tells the caller to do, as far as a message's word may be told.
 
@@ -250,14 +241,16 @@ def find_offer(act: ToolCall, acts: Sequence[ToolCall] = ()) -> Remedy | None:
         quoted = next((next(filter(None, match.groups())) for match in _QUOTED.finditer(offer)), "")
         # The whole sentence: a second command in it would be told as well.
         own = CallWords(
-            {step.program: [word.value for word in step.words[1:]] for step in act.steps},
+            {step.program: step.values[1:] for step in act.steps},
             [step.text for each in acts for step in each.steps if has_step_worked(each, step)],
         )
         if text_risk(offer) or names_offer(offer, own) or is_bypass(offer):
             continue
         if act.steps:
             # Of a program's sentence only the command is passed on, never the words around it.
-            offer = _bare_offer(found, quoted, own)
+            program, *rest = found["rest"].rstrip(".").split()
+            told = told_form(quoted or " ".join((program, *up_to_sentence(rest))).rstrip(",;:"), own)
+            offer = f"{'use' if _USED.match(found[0]) else 'run'} `{told}`" if told else ""
         if offer:
             return Remedy(RemedyKind.SAID, offer[:1].lower() + offer[1:], act.display_text)
     return None
@@ -277,8 +270,13 @@ def _offering_sentences(act: ToolCall) -> Iterator[tuple[str, re.Match[str]]]:
     # What cannot be reached is not mended by a hint about something else.
     if is_long or _UNREACHABLE.search(act.event.output[-_LONGEST_OUTPUT:]):
         return
-    working = [step for step in act.steps if not step.is_filter and not is_preparation(step)]
-    for sentence in asking_sentences(_around_failure(act)):
+    working = working_steps(act.steps)
+    # Lines far from the one that reports the failure speak of other steps.
+    lines = act.event.output.split("\n")[-_MOST_LINES:]
+    line = act.failure.line.strip()[:_COMPARED_CHARACTERS] if act.failure else ""
+    at = next((index for index, text in enumerate(lines) if line and line in text), None)
+    lines = lines if at is None else lines[max(0, at - _LINES_BEFORE) : at + _LINES_AFTER]
+    for sentence in asking_sentences("\n".join(lines)):
         # Of several steps the one that offers it may not be the one that failed.
         is_own = len(working) < 2 or any(step.program in sentence for step in working)
         found = _OFFER.search(sentence) if is_own and not _LOOKS_ON.search(sentence) else None
@@ -291,12 +289,3 @@ def before_offer(line: str) -> str:
     found = _OFFER.search(line)
     kept = line[: found.start()].rstrip(" ,;:.-(") if found else line
     return kept if kept.count(" ") else line
-
-
-def _bare_offer(found: re.Match[str], quoted: str, own: CallWords) -> str:
-    """Return the command that a sentence offers, in words of ours; nothing where it is none to be told."""
-    program, *rest = found["rest"].rstrip(".").split()
-    command = quoted or " ".join((program, *up_to_sentence(rest))).rstrip(",;:")
-    is_used = _USED.match(found[0]) is not None
-    told = told_form(command, own)
-    return f"{'use' if is_used else 'run'} `{told}`" if told else ""

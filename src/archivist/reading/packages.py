@@ -101,7 +101,7 @@ def installs(steps: Iterable[Step]) -> tuple[Install, ...]:
     found = []
     for step in filter(is_install, steps):
         flags = dict.fromkeys(_EFFECTIVE_FLAGS[flag] for flag in step.flags if flag in _EFFECTIVE_FLAGS)
-        words = [word.value for word in step.words]
+        words = step.values
         separate = {flag: value for flag, value in pairwise(words) if flag in _VALUED_FLAGS}
         joined = [word for word in words if word.partition("=")[0] in _VALUED_FLAGS and "=" in word]
         options = [*(f"{flag} {value}" for flag, value in separate.items()), *joined]

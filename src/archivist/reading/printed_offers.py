@@ -193,8 +193,15 @@ def names_offer(text: str, known: CallWords = NOTHING) -> bool:
 def without_offers(line: str) -> str:
     """Return a message up to the clause in which it offers something, or up to an address."""
     for form in _spellings(line):
-        if (offer := _find_offer(form)) is not None:
-            return _cut_before(form, *offer)
+        if (offer := _find_offer(form)) is None:
+            continue
+        start, is_address = offer
+        before = form[:start]
+        ends = [] if is_address else [found.start() for found in _CLAUSE_END.finditer(before)]
+        words = (before[: ends[-1]] if ends else before).split()
+        while words and words[-1].strip(_MARKS).lower() in _ANNOUNCES:
+            words.pop()
+        return " ".join(words).rstrip(_MARKS)
     return line[:_LONGEST_MESSAGE]
 
 
@@ -211,24 +218,26 @@ def _spellings(text: str) -> Iterator[str]:
 
 def _find_offer(text: str, known: CallWords = NOTHING) -> tuple[int, bool] | None:
     """Return where a message begins to offer something, and whether that is a mere address."""
-    starts = [] if (command := _find_install(text)) is None else [(command, False)]
+    starts = list(_find_installs(text))
     for found in _FETCHING_VERB.finditer(text):
         named = (found["object"] or "-").lower()
         is_offer = named not in _GOES_ON | _NO_OBJECT and named[0] not in "-." and not named.startswith("~/")
         if found["object"] is None or (
             is_offer and not _NO_OFFER.search(text, max(0, found.start() - 24), found.start())
         ):
-            starts.append((found.start(), False))
+            starts.append(found.start())
             break
-    starts += [(found.start(), False) for found in _OTHER_OFFERS.finditer(text)]
-    starts += [(start, False) for start in _find_commands_to_run(text, known)]
-    starts += [(start, False) for start in _find_spoken_commands(text, known)]
-    starts += [(found.start(), False) for found in islice(_SETS.finditer(text), 1)]
-    for found in _ADDRESS.finditer(text):
-        if (found["host"] or "").lower() not in tables.LOOPBACK:
-            starts.append((found.start(), True))
-            break
-    return min(starts, default=None)
+    starts += [found.start() for found in _OTHER_OFFERS.finditer(text)]
+    starts += _find_commands_to_run(text, known)
+    starts += _find_spoken_commands(text, known)
+    starts += [found.start() for found in islice(_SETS.finditer(text), 1)]
+    addresses = [
+        found.start()
+        for found in _ADDRESS.finditer(text)
+        if (found["host"] or "").lower() not in tables.LOOPBACK
+    ]
+    offers = [*((start, False) for start in starts), *((start, True) for start in addresses[:1])]
+    return min(offers, default=None)
 
 
 def _find_commands_to_run(text: str, known: CallWords) -> Iterator[int]:
@@ -335,25 +344,15 @@ def _is_risky(command: str) -> bool:
     return bool(text_risk(command)) or is_destructive(command)
 
 
-def _cut_before(line: str, start: int, is_address: bool) -> str:
-    """Return a message up to a place; without the clause there, unless only an address stands there."""
-    before = line[:start]
-    ends = [] if is_address else [found.start() for found in _CLAUSE_END.finditer(before)]
-    kept = before[: ends[-1]] if ends else before
-    words = kept.split()
-    while words and words[-1].strip(_MARKS).lower() in _ANNOUNCES:
-        words.pop()
-    return " ".join(words).rstrip(_MARKS)
-
-
-def _find_install(text: str) -> int | None:
-    """Return where the first command begins that fetches something."""
+def _find_installs(text: str) -> Iterator[int]:
+    """Yield where a command begins that fetches something."""
     # In code a command is a list of words: `["pip", "install", "x"]`.
     text = _BETWEEN_WORDS.sub(lambda found: " " * len(found[0]), text.translate(_CURLY))
-    starts = [start for start, command, quoted in _find_commands(text) if _fetches(command, is_quoted=quoted)]
+    for start, command, is_quoted in _find_commands(text):
+        if _fetches(command, is_quoted=is_quoted):
+            yield start
     for pattern in (_PLAIN_WORDS, tables.CODE_FETCHES):
-        starts += [found.start() for found in pattern.finditer(text)]
-    return min(starts, default=None)
+        yield from (found.start() for found in pattern.finditer(text))
 
 
 def _find_commands(text: str) -> Iterator[tuple[int, str, bool]]:
@@ -383,7 +382,7 @@ def _fetches(command: str, *, is_quoted: bool) -> bool:
     What is quoted is a command, so that `install` says it of any program.
     """
     for step in parse(command):
-        values = [word.value for word in step.words[len(step.assignments) :]]
+        values = step.called_values
         for at, value in enumerate(values[:_MOST_BEFORE]):
             given = values[at + 1 :]
             if given and _fetches_given(re.sub(r"(?<=[a-z])[\d.]+\Z", "", program_name(value)), given):

@@ -3,77 +3,78 @@
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a table."""
     return frozenset(text.split())
 
 
-KEYWORDS = _words("! { } ( ) do done then else elif fi if while until esac")
+KEYWORDS = words_of("! { } ( ) do done then else elif fi if while until esac")
 
 # Wrappers, each with those of its flags that take a value: the value is not the wrapped program.
 WRAPPERS = {
-    **dict.fromkeys(_words("nohup setsid exec command builtin unbuffer bunx pipx corepack"), _words("")),
-    "dotenv": _words("-e -f -p -v -c"),
-    "arch": _words("-e -d"),
-    "sudo": _words("-u -g -h -p -C -U"),
-    "doas": _words("-u"),
-    "env": _words("-u -C -S"),
-    "timeout": _words("-s -k --signal --kill-after"),
-    "gtimeout": _words("-s -k"),
-    "time": _words("-f -o"),
-    "nice": _words("-n"),
-    "ionice": _words("-c -n"),
-    "stdbuf": _words("-i -o -e"),
-    "xargs": _words("-I -n -P -L -d -a -s --max-args --max-procs --delimiter"),
-    "xvfb-run": _words("-s -n -e"),
-    "npx": _words("-p --package -c"),
-    "uvx": _words("--from --with --python -p"),
+    **dict.fromkeys(words_of("nohup setsid exec command builtin unbuffer bunx pipx corepack"), words_of("")),
+    "dotenv": words_of("-e -f -p -v -c"),
+    "arch": words_of("-e -d"),
+    "sudo": words_of("-u -g -h -p -C -U"),
+    "doas": words_of("-u"),
+    "env": words_of("-u -C -S"),
+    "timeout": words_of("-s -k --signal --kill-after"),
+    "gtimeout": words_of("-s -k"),
+    "time": words_of("-f -o"),
+    "nice": words_of("-n"),
+    "ionice": words_of("-c -n"),
+    "stdbuf": words_of("-i -o -e"),
+    "xargs": words_of("-I -n -P -L -d -a -s --max-args --max-procs --delimiter"),
+    "xvfb-run": words_of("-s -n -e"),
+    "npx": words_of("-p --package -c"),
+    "uvx": words_of("--from --with --python -p"),
 }
 # Programs with a subcommand that runs another program, and the flags of it that take a value.
 RUNNERS = {
-    **{name: {"run": _words("")} for name in ("poetry", "pipenv", "pdm", "hatch", "rye")},
-    **{name: {"run": _words("-n -p --name --prefix")} for name in ("conda", "mamba")},
-    **{name: {"exec": _words(""), "dlx": _words("")} for name in ("pnpm", "yarn")},
-    **{name: {"exec": _words("")} for name in ("bundle", "npm")},
-    "uv": {"run": _words("--with --python -p --extra --group --project --directory --env-file")},
-    "pixi": {"run": _words("-e --environment")},
-    "bun": {"x": _words("")},
+    **{name: {"run": words_of("")} for name in ("poetry", "pipenv", "pdm", "hatch", "rye")},
+    **{name: {"run": words_of("-n -p --name --prefix")} for name in ("conda", "mamba")},
+    **{name: {"exec": words_of(""), "dlx": words_of("")} for name in ("pnpm", "yarn")},
+    **{name: {"exec": words_of("")} for name in ("bundle", "npm")},
+    "uv": {"run": words_of("--with --python -p --extra --group --project --directory --env-file")},
+    "pixi": {"run": words_of("-e --environment")},
+    "bun": {"x": words_of("")},
     # Of a version manager, and of what fills the environment.
-    **{name: {"exec": _words(""), "x": _words("")} for name in ("mise", "rtx", "asdf")},
+    **{name: {"exec": words_of(""), "x": words_of("")} for name in ("mise", "rtx", "asdf")},
     **{
-        name: {"exec": _words("--using"), "run": _words("--node --npm --pnpm --yarn")}
+        name: {"exec": words_of("--using"), "run": words_of("--node --npm --pnpm --yarn")}
         for name in ("fnm", "volta")
     },
-    **{name: {"exec": _words(""), "run": _words("")} for name in ("nvm", "n")},
+    **{name: {"exec": words_of(""), "run": words_of("")} for name in ("nvm", "n")},
     **{
-        name: {"run": _words("-f --env-file --project --config -p -c")}
+        name: {"run": words_of("-f --env-file --project --config -p -c")}
         for name in ("op", "doppler", "dotenvx")
     },
 }
 # These name versions of tools before the program: `mise exec node@20 -- pnpm test`.
 VERSION_MANAGERS = frozenset(("mise", "rtx", "asdf"))
-SHELLS = _words("bash sh zsh dash ksh")
+SHELLS = words_of("bash sh zsh dash ksh")
 
 # Programs that are named by a second word, and where that word leads to a third.
 NESTED = {
-    "npm": _words("run run-script config"),
-    "pnpm": _words("run config"),
-    "yarn": _words("run config workspace"),
-    "bun": _words("run pm"),
-    "docker": _words("compose container image volume network buildx system"),
-    "podman": _words("container image compose"),
-    "git": _words("stash remote submodule worktree config bisect"),
-    "uv": _words("pip tool python"),
-    "glab": _words("ci mr issue repo release"),
-    "gh": _words("pr issue repo run workflow release api auth"),
-    "cargo": _words(""),
-    "kubectl": _words("config rollout"),
-    "terraform": _words("state workspace"),
-    "aws": _words("s3 ec2 ecr ecs iam lambda logs"),
-    "gcloud": _words("compute run auth config"),
-    "conda": _words("env config"),
-    "deno": _words("task"),
+    "npm": words_of("run run-script config"),
+    "pnpm": words_of("run config"),
+    "yarn": words_of("run config workspace"),
+    "bun": words_of("run pm"),
+    "docker": words_of("compose container image volume network buildx system"),
+    "podman": words_of("container image compose"),
+    "git": words_of("stash remote submodule worktree config bisect"),
+    "uv": words_of("pip tool python"),
+    "glab": words_of("ci mr issue repo release"),
+    "gh": words_of("pr issue repo run workflow release api auth"),
+    "cargo": words_of(""),
+    "kubectl": words_of("config rollout"),
+    "terraform": words_of("state workspace"),
+    "aws": words_of("s3 ec2 ecr ecs iam lambda logs"),
+    "gcloud": words_of("compute run auth config"),
+    "conda": words_of("env config"),
+    "deno": words_of("task"),
 }
-SUBCOMMANDED = frozenset(NESTED) | _words(
+SUBCOMMANDED = frozenset(NESTED) | words_of(
     "pip pipx poetry pipenv pdm hatch rye pixi mamba apt apt-get apk dnf yum brew pacman snap go "
     "rustup dotnet mvn gradle gradlew mvnw gem bundle composer flutter dart swift make just task nox "
     "tox django-admin manage.py flask alembic systemctl service helm vagrant ansible npm-check svn "
@@ -82,11 +83,11 @@ SUBCOMMANDED = frozenset(NESTED) | _words(
     "jupyter issues str_replace_editor edit"
 )
 
-FILTERS = _words(
+FILTERS = words_of(
     "tail head grep egrep fgrep rg tee cat less more sort uniq wc cut awk gawk sed tr jq column nl "
     "fold xxd strings yq rev tac paste fmt pr sponge bat"
 )
-LOOKS = _words(
+LOOKS = words_of(
     "ls cat grep egrep fgrep zgrep rg ag ack find fd head tail less more wc file stat tree pwd du df "
     "diff cmp nl od xxd strings echo printf env printenv ps jq yq cut sort uniq awk gawk sed tr "
     "column which type whereis man whoami id uname hostname date basename dirname realpath readlink "
@@ -95,50 +96,50 @@ LOOKS = _words(
     "comm fold expr"
 )
 LOOKING_SUBCOMMANDS = {
-    "git": _words(
+    "git": words_of(
         "status log diff show branch blame ls-files grep rev-parse describe shortlog reflog ls-tree "
         "cat-file remote tag ls-remote merge-base rev-list show-ref for-each-ref name-rev check-ignore"
     ),
-    "pip": _words("show list freeze index"),
-    "uv": _words("tree"),
-    "npm": _words("ls list view outdated info"),
-    "yarn": _words("list info why"),
-    "pnpm": _words("ls list why"),
-    "conda": _words("list info"),
-    "cargo": _words("tree metadata search"),
-    "go": _words("env list version doc"),
-    "docker": _words("ps images logs inspect"),
-    "kubectl": _words("get describe logs"),
+    "pip": words_of("show list freeze index"),
+    "uv": words_of("tree"),
+    "npm": words_of("ls list view outdated info"),
+    "yarn": words_of("list info why"),
+    "pnpm": words_of("ls list why"),
+    "conda": words_of("list info"),
+    "cargo": words_of("tree metadata search"),
+    "go": words_of("env list version doc"),
+    "docker": words_of("ps images logs inspect"),
+    "kubectl": words_of("get describe logs"),
     # Checks report how something went elsewhere; a failure there is their answer, not their own.
     "gh": frozenset(("issue view", "pr view", "pr list", "issue list", "pr diff", "run view", "run list"))
     | frozenset(("pr checks", "pr status", "run watch")),
     "glab": frozenset(("ci status", "ci view", "mr view", "mr list", "mr diff", "issue view", "issue list")),
-    "apt": _words("list search show"),
+    "apt": words_of("list search show"),
     "str_replace_editor": frozenset(("view",)),
 }
 # Steps that prepare or clean up, and do not show what a command line is for.
-PREPARATIONS = _words(
+PREPARATIONS = words_of(
     "cd pushd popd export source . set unset mkdir sleep true : echo printf touch rm cp mv chmod "
     "alias wait shopt ulimit trap local read exit return eval declare umask kill pkill killall clear "
     "ln let break continue for case function select in [[ }"
 )
 # Programs that answer "no" with exit code 1, which is no failure.
-ASKING = _words(
+ASKING = words_of(
     "grep egrep fgrep zgrep rg ag ack diff cmp test [ [[ which type whereis pgrep pidof expr comm "
     "false command pkill killall hash let read"
 )
-ASKING_GIT = _words("diff grep check-ignore rev-parse merge-base show-ref ls-files")
+ASKING_GIT = words_of("diff grep check-ignore rev-parse merge-base show-ref ls-files")
 # Programs that exit with non-zero because of the code that they check.
-LINTERS = _words(
+LINTERS = words_of(
     "eslint tsc ruff flake8 mypy pylint pyright sqlfluff shellcheck prettier black isort stylelint "
     "biome clippy-driver golangci-lint rubocop phpstan ktlint checkstyle hadolint yamllint "
     "markdownlint"
 )
 # With these `-h` means sizes or hidden file names, not help.
-H_IS_NO_HELP = _words("ls du df sort grep egrep rg free tail head psql mysql ssh docker")
-TEST_RUNNERS = _words("pytest py.test jest vitest mocha tox nox ctest phpunit rspec") | {
+H_IS_NO_HELP = words_of("ls du df sort grep egrep rg free tail head psql mysql ssh docker")
+TEST_RUNNERS = words_of("pytest py.test jest vitest mocha tox nox ctest phpunit rspec") | {
     "python -m pytest",
     "python -m unittest",
 }
 # Programs that run a script file.
-SCRIPTED = _words("python node ruby perl bash php ts-node tsx deno")
+SCRIPTED = words_of("python node ruby perl bash php ts-node tsx deno")

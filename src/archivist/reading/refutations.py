@@ -15,14 +15,12 @@ from archivist.reading.replacements import (
     Cure,
     edits_project,
     entered_folder,
+    enters_within,
     fails_alike,
-    is_elsewhere,
-    is_entering,
     plain_command,
 )
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.shell import Step
-from archivist.reading.works import without_passing_flags
+from archivist.reading.works import NAME_PART, without_passing_flags
 
 # Another try of a command comes soon.
 NEAR = 12
@@ -40,7 +38,6 @@ _DEEDS = frozenset((
     "fix", "write", "apply", "update", "upgrade", "save", "create", "delete", "remove", "install", "generate",
     "sync", "migrate", "coverage", "cov",
 ))  # fmt: skip
-_NAME_PART = lazy_pattern(r"[A-Z]?[a-z\d]+|[A-Z\d]+")
 _SHORTEST_STEM, _SOON = 4, 6
 _RESUMING = frozenset(("--continue", "--abort", "--skip", "--quit"))
 _FAULTS_OF_CODE = frozenset((K.TEST_FAILURE, K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.SYNTAX))
@@ -66,7 +63,9 @@ def is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
     ):
         return True
     # What had run before the failure too was no reaction to it, unless the failed call could not run at all.
-    before = acts[max(0, failed.at - NEAR) : failed.at] if _is_other_program(right, failed) else ()
+    could_run = failed.kind not in (K.MISSING_COMMAND, K.USAGE)
+    is_other_program = right.main and failed.main and right.purpose != failed.purpose
+    before = acts[max(0, failed.at - NEAR) : failed.at] if could_run and is_other_program else ()
     if any(act.steps and plain_command(act) == call and has_worked(act) for act in before):
         return True
     near = acts[failed.at + 1 : right.at + 1 + NEAR]
@@ -87,7 +86,10 @@ def is_refuted(acts: Sequence[ToolCall], failed: ToolCall, cure: Cure) -> bool:
 def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     """Say whether the two calls alone show that nothing was overcome."""
     main, wanted = cure.acts[-1].main, failed.main
-    if main and wanted and is_look(main) and not is_look(wanted) and not _is_refused_verb(failed, wanted):
+    refused = failed.refused_word
+    # Where the word was refused that may be the verb, nothing shows what was wanted.
+    is_verb = wanted and not refused.startswith("-") and refused in wanted.values
+    if main and wanted and is_look(main) and not is_look(wanted) and not (refused and is_verb):
         return True
     # It goes on with what was stopped; what was done meanwhile helped.
     if main and not _RESUMING.isdisjoint(main.flags) and (not wanted or main.flags != wanted.flags):
@@ -98,13 +100,11 @@ def _only_seems_to_help(cure: Cure, failed: ToolCall) -> bool:
     # What only prints more, or less, helps nothing.
     if without_passing_flags(cure.remedy.text.split()) == without_passing_flags(cure.remedy.instead.split()):
         return True
-    return _only_time_passed(failed, cure.remedy) or _is_elsewhere_tested(cure.acts[-1], failed)
-
-
-def _is_refused_verb(failed: ToolCall, wanted: Step) -> bool:
-    """Say whether the word was refused that may be the verb: nothing shows then what was wanted."""
-    refused = failed.failure.subject if failed.failure and failed.failure.kind is K.USAGE else ""
-    return bool(refused) and not refused.startswith("-") and refused in [word.value for word in wanted.words]
+    # From one part of the project to another it is another check; into a part it may be the right place.
+    is_other_part = any(map(enters_within, failed.steps))
+    faults = _FAULTS_OF_CODE | {K.OTHER, K.BUILD} if is_other_part else _FAULTS_OF_CODE
+    is_tested_elsewhere = failed.kind in faults and bool(entered_folder(cure.acts[-1], failed))
+    return is_tested_elsewhere or _only_time_passed(failed, cure.remedy)
 
 
 def _drops_what_it_was_for(cure: Cure, acts: Sequence[ToolCall]) -> bool:
@@ -116,7 +116,7 @@ def _drops_what_it_was_for(cure: Cure, acts: Sequence[ToolCall]) -> bool:
     dropped = [word for word in wanted if word not in words and word.startswith("-")]
     if not dropped or any(word not in wanted for word in words):
         return False
-    names = [{part.lower() for part in _NAME_PART.findall(flag.partition("=")[0])} for flag in dropped]
+    names = [{part.lower() for part in NAME_PART.findall(flag.partition("=")[0])} for flag in dropped]
     if any(
         parts & _DEEDS and not flag.startswith("--no-") for flag, parts in zip(dropped, names, strict=True)
     ):
@@ -124,7 +124,7 @@ def _drops_what_it_was_for(cure: Cure, acts: Sequence[ToolCall]) -> bool:
     stems = {part for parts in names for part in parts if len(part) >= _SHORTEST_STEM}
     right = cure.acts[-1].at
     later = (step for act in acts[right + 1 : right + 1 + _SOON] for step in act.steps)
-    return any(not stems.isdisjoint(part.lower() for part in _NAME_PART.findall(step.text)) for step in later)
+    return any(not stems.isdisjoint(part.lower() for part in NAME_PART.findall(step.text)) for step in later)
 
 
 def _only_time_passed(failed: ToolCall, remedy: Remedy) -> bool:
@@ -137,17 +137,3 @@ def _only_time_passed(failed: ToolCall, remedy: Remedy) -> bool:
     changed = [word for word, _ in gained] + [word for word in wanted if word not in words]
     is_same_call = all(word.startswith("-") or before.startswith("-") for word, before in gained)
     return is_same_call and not any(map(_ADDRESS.search, changed))
-
-
-def _is_elsewhere_tested(right: ToolCall, failed: ToolCall) -> bool:
-    """Say whether a check found a fault that a call in another folder does not look for."""
-    if failed.failure is None or not entered_folder(right, failed):
-        return False
-    # From one part of the project to another it is another check; into a part it may be the right place.
-    is_other_part = any(is_entering(step) and not is_elsewhere(step) for step in failed.steps)
-    return failed.failure.kind in (_FAULTS_OF_CODE | {K.OTHER, K.BUILD} if is_other_part else _FAULTS_OF_CODE)
-
-
-def _is_other_program(right: ToolCall, failed: ToolCall) -> bool:
-    is_refused = failed.failure is not None and failed.failure.kind in (K.MISSING_COMMAND, K.USAGE)
-    return not is_refused and bool(right.main and failed.main) and right.purpose != failed.purpose

@@ -100,6 +100,11 @@ class Remedy(NamedTuple):
         return " ".join((wrong[0], *gained, *lost))
 
     @property
+    def is_command(self) -> bool:
+        """Say whether it is a command to be run, not words about what to do."""
+        return self.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL)
+
+    @property
     def is_other_call(self) -> bool:
         """Say whether so much is changed that it is another call."""
         return self.change.startswith(_OTHER_CALL)

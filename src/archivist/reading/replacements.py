@@ -18,6 +18,7 @@ from archivist.reading.commands import (
     is_look,
     is_preparation,
     is_read_only_step,
+    working_steps,
 )
 from archivist.reading.evasions import FORCES, SELECTING, is_evasion, only_shows
 from archivist.reading.failures import Failure
@@ -115,8 +116,7 @@ def _worked_part(act: ToolCall, failed: ToolCall) -> str:
         for index, step in enumerate(steps)
         if step is main or index in piped or is_preparation(step) or not is_look(step)
     )
-    is_usage = failed.failure is not None and failed.failure.kind is K.USAGE
-    if is_usage and main and failed.main and main.program == failed.main.program:
+    if failed.kind is K.USAGE and main and failed.main and main.program == failed.main.program:
         steps = tuple(step for step in steps if step is main or is_preparation(step))
     return join_steps(steps) or act.event.text
 
@@ -150,9 +150,9 @@ def is_entering(step: Step) -> bool:
     return step.program in ("cd", "pushd")
 
 
-def is_elsewhere(step: Step) -> bool:
-    """Say whether a folder is named as one machine has it."""
-    return "".join(step.arguments).startswith(("/", "~"))
+def enters_within(step: Step) -> bool:
+    """Say whether a step goes to another folder of the project, by a name that every machine has for it."""
+    return is_entering(step) and not "".join(step.arguments).startswith(("/", "~"))
 
 
 def in_folder(cure: Cure, failed: ToolCall) -> Cure | None:
@@ -172,12 +172,12 @@ def in_folder(cure: Cure, failed: ToolCall) -> Cure | None:
 
 def cure_by_folder(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the same call in a folder that has what it lacked; paths may be written from there."""
-    wanted = {word.removeprefix("./") for word in _values(failed.main)} if failed.main else set()
+    wanted = {word.removeprefix("./") for word in failed.main.values} if failed.main else set()
     for act in later if wanted else ():
         folder = entered_folder(act, failed)
         if not folder or act.purpose != failed.purpose or not act.main or not has_worked(act):
             continue
-        words = {word.removeprefix("./") for word in _values(act.main)}
+        words = {word.removeprefix("./") for word in act.main.values}
         if all(word in wanted or f"{folder}/{word}" in wanted for word in words):
             return replacement(act, failed)
     return None
@@ -190,12 +190,7 @@ def plain_command(act: ToolCall) -> str:
 
 def fails_alike(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call fails as the other did."""
-    return bool(
-        act.failure
-        and failed.failure
-        and act.key == failed.key
-        and act.failure.subject == failed.failure.subject
-    )
+    return act.has_failed and failed.has_failed and (act.key, act.subject) == (failed.key, failed.subject)
 
 
 _PROSE = lazy_pattern(r"\.(?:mdx?|rst|adoc)$")
@@ -244,10 +239,10 @@ def cure_by_flags(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     return None
 
 
-def cure_by_other_runner(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_other_runner(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for another program that ran all tests, when the first came to none and nothing was changed."""
-    is_refused = failure.kind is K.USAGE
-    is_blocked = failed.is_test and failure.kind in _FOUND_FAULT | {K.TEST_FAILURE, K.USAGE}
+    is_refused = failed.kind is K.USAGE
+    is_blocked = failed.is_test and failed.kind in _FOUND_FAULT | {K.TEST_FAILURE, K.USAGE}
     for act in later if is_blocked and failed.main and not failed.main.arguments else ():
         if edits_project(act) or act.installs:
             return None
@@ -261,27 +256,26 @@ def cure_by_other_runner(failed: ToolCall, failure: Failure, later: Sequence[Too
     return None
 
 
-def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_variant(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the most similar call that succeeded, or else one that got further.
 
     A test run that failed on its tests got past what kept the failed call from running any.
     """
     wrong = failed.text
-    if failure.kind not in _CERTAIN:
+    if failed.kind not in _CERTAIN:
         # What was changed or done in between may be what helped.
         later = list(takewhile(lambda act: not _may_have_helped(act, failed), later))
     # What came before the very same call succeeded is a step towards it; neither that nor a later call is one
     # that replaces it.
     repeated = next((at for at, act in enumerate(later) if act.text == wrong and has_worked(act)), None)
     is_repeated, later = repeated is not None, later[:repeated]
-    if failure.kind is K.USAGE and failure.subject:
+    if failed.kind is K.USAGE and failed.subject:
         # The next call with the refused name ran it, whatever it found; not if it was told to use another.
-        named = (act for act in later if failure.subject in act.text.split() and not _refuses_alike(act))
+        named = (act for act in later if failed.subject in act.text.split() and act.kind not in _CERTAIN)
         if next_one := next(named, None):
             is_sent_on = next_one.has_failed and has_offer(next_one)
             later = [] if is_sent_on else [next_one]
-            has_run = next_one.failure is not None and next_one.failure.kind in _OF_RUN_CODE
-            if has_run and not is_sent_on and can_replace(next_one, failed, failure):
+            if next_one.kind in _OF_RUN_CODE and not is_sent_on and can_replace(next_one, failed):
                 return replacement(next_one, failed)
     # What failed itself before it worked was helped by something else.
     calls = [_worked_part(act, failed) for act in later]
@@ -296,7 +290,7 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
         if failed.steps
         and index <= failing.get(calls[index], index)
         and not (is_repeated and act.purpose != failed.purpose)
-        and can_replace(act, failed, failure)
+        and can_replace(act, failed)
     ]
     got_further = [act for act in tried if _found_fault(act) and act.key != failed.key]
     for acts in ([act for act in tried if has_worked(act)], got_further):
@@ -312,8 +306,8 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
                 best, highest = act, similarity
         found = replacement(best, failed) if best else None
         # In general terms a refused word may be gone from the call: then nothing shows what helped.
-        is_refused = failure.kind is K.USAGE and failure.subject in failed.event.text
-        is_hidden = found and is_refused and failure.subject not in found.remedy.instead
+        is_refused = failed.kind is K.USAGE and failed.subject in failed.event.text
+        is_hidden = found and is_refused and failed.subject not in found.remedy.instead
         is_new = found and is_informative(found.remedy.text) and found.remedy.text != found.remedy.instead
         if is_new and not is_hidden:
             return found
@@ -322,11 +316,7 @@ def cure_by_variant(failed: ToolCall, failure: Failure, later: Sequence[ToolCall
 
 def _found_fault(act: ToolCall) -> bool:
     """Say whether a test ran and failed: the call did its work."""
-    return act.is_test and act.failure is not None and act.failure.kind is K.TEST_FAILURE
-
-
-def _refuses_alike(act: ToolCall) -> bool:
-    return act.failure is not None and act.failure.kind in _CERTAIN
+    return act.is_test and act.kind is K.TEST_FAILURE
 
 
 def _may_have_helped(act: ToolCall, failed: ToolCall) -> bool:
@@ -335,7 +325,7 @@ def _may_have_helped(act: ToolCall, failed: ToolCall) -> bool:
         return True
     if not act.steps or act.is_look or act.purpose == failed.purpose or is_asked_for(act, failed):
         return False
-    words, wanted = (_values(call.main) if call.main else [] for call in (act, failed))
+    words, wanted = (call.main.values if call.main else [] for call in (act, failed))
     is_same = bool(words and wanted) and (_has_same_rest(words, wanted) or _wraps_either(words, wanted))
     return not is_same and has_worked(act) and not had_no_effect(act)
 
@@ -356,7 +346,7 @@ def _wraps_either(words: list[str], wanted: list[str]) -> bool:
     return _wraps(words, wanted) or (len(words) > 1 and _wraps(wanted, words))
 
 
-def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
+def can_replace(act: ToolCall, failed: ToolCall) -> bool:
     """Say whether a call does what another was for: the same verb on the same target.
 
     It may also be what the error asks for. It must name the same number, or only leave words out.
@@ -364,7 +354,9 @@ def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
     right, wrong = act.main, failed.main
     if not right or not wrong or act.text == failed.text or is_help(act.event.text):
         return False
-    if _leaves_steps_out(act, failed):
+    rest, whole = ([step.name for step in working_steps(call.steps)] for call in (act, failed))
+    if len(rest) < len(whole) and set(rest) <= set(whole):
+        # The step that is left out may be the one at fault.
         return False
     own = " ".join(step.text for step in act.steps if not step.is_filter)
     numbers = _INSTANCE_ID.findall(failed.event.text)
@@ -374,44 +366,31 @@ def can_replace(act: ToolCall, failed: ToolCall, failure: Failure) -> bool:
     if is_asked_for(act, failed):
         return True
     if right.program == wrong.program:
-        return _keeps_purpose(right, wrong, failed, failure)
-    if failure.kind is K.MISSING_COMMAND and _does_same_job(act, failed):
+        return _keeps_purpose(right, wrong, failed)
+    if failed.kind is K.MISSING_COMMAND and _does_same_job(act, failed):
         return True
-    if failure.kind is K.USAGE and len(failure.subject) >= _SHORTEST_NAME and not act.is_look:
+    if failed.kind is K.USAGE and len(failed.subject) >= _SHORTEST_NAME and not act.is_look:
         # A task that is refused may be a script of that name.
-        return failure.subject in re.split(r"\W+", " ".join(_values(right)))
-    words, wanted = _values(right), _values(wrong)
+        return failed.subject in re.split(r"\W+", " ".join(right.values))
+    words, wanted = right.values, wrong.values
     # Another program does the rest of the same words: one that the error names, or one that runs the first.
     is_other = _has_same_rest(words, wanted) and _names(failed, words[0])
     return is_other or _wraps_either(words, wanted) or act.purpose == failed.purpose
 
 
-def _values(step: Step) -> list[str]:
-    return [word.value for word in step.words]
-
-
 def _names(failed: ToolCall, word: str) -> bool:
     """Say whether the error of a call names a word, or what it asks the caller to do does."""
-    line = f"{failed.failure.line} {failed.failure.subject}" if failed.failure else ""
+    line = f"{failed.failure.line} {failed.subject}" if failed.failure else ""
     said = (line, *asking_sentences(failed.event.output))
     whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     return any(word in text and whole.search(text) for text in said)
 
 
-def _leaves_steps_out(act: ToolCall, failed: ToolCall) -> bool:
-    """Say whether a command line is another one without some steps, perhaps without the one at fault."""
-    rest, whole = (
-        [step.name for step in call.steps if not step.is_filter and not is_preparation(step)]
-        for call in (act, failed)
-    )
-    return len(rest) < len(whole) and set(rest) <= set(whole)
-
-
-def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure) -> bool:
+def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall) -> bool:
     """Say whether a call of the same program has the same verb and target, but for what the error names."""
     dropped, added = set(wrong.flags) - set(right.flags), set(right.flags) - set(wrong.flags)
     unset, values = (
-        {word for flag, word in pairwise(_values(step)) if flag in flags}
+        {word for flag, word in pairwise(step.values) if flag in flags}
         for step, flags in ((wrong, dropped), (right, added))
     )
     words, wanted = ({*step.subcommand.split(), *step.arguments} for step in (right, wrong))
@@ -423,10 +402,10 @@ def _keeps_purpose(right: Step, wrong: Step, failed: ToolCall, failure: Failure)
     ):
         # Without the word that mends, a call only checks.
         return False
-    is_refusal = failure.kind is not K.PROMPT
+    is_refusal = failed.kind is not K.PROMPT
     if is_refusal and any(FORCES.match(flag) and not _names(failed, flag) for flag in added):
         return False
-    has_found_fault = failure.kind in _FOUND_FAULT
+    has_found_fault = failed.kind in _FOUND_FAULT
     # A program that ran and names its task does not refuse it; only the task that mends does the same job.
     verbs = wrong.subcommand.split() if has_found_fault else []
     is_asked = bool(gained) and all(_names(failed, word) for word in gained)
@@ -474,7 +453,7 @@ def _does_same_job(act: ToolCall, failed: ToolCall) -> bool:
     right, wrong = act.main, failed.main
     if not right or not wrong or act.is_look != failed.is_look:
         return False
-    words, wanted = _values(right), _values(wrong)
+    words, wanted = right.values, wrong.values
     if (wanted[1:] and words[1:] == wanted[1:]) or (act.is_test and failed.is_test):
         return True
     if re.sub(r"\W", "", "".join(words)) == re.sub(r"\W", "", "".join(wanted)):
@@ -505,11 +484,7 @@ def next_of_program(later: Sequence[ToolCall], wrong: Step, failure: Failure) ->
     Alone it shows little, since a program is called for many things. Two runs that go on alike show more.
     """
     for act in later:
-        working = [
-            step
-            for step in act.steps
-            if not (step.is_filter or is_preparation(step) or is_look(step) or only_shows(step))
-        ]
+        working = [step for step in working_steps(act.steps) if not (is_look(step) or only_shows(step))]
         if working or not (act.is_look or act.steps):
             is_next = len(working) == 1 and _takes_place(working[0], wrong, failure)
             return [(act, working[0])] if is_next else []
@@ -522,52 +497,45 @@ def _takes_place(step: Step, wrong: Step, failure: Failure) -> bool:
         return False
     if is_evasion(step, wrong):
         return False
-    words, wanted = _values(step), _values(wrong)
+    words, wanted = step.values, wrong.values
     rest = iter(words)
     if len(wanted) > 1 and len(words) > len(wanted) and all(word in rest for word in wanted[1:]):
         return True
-    if step.program != wrong.program or not keeps_words(step, wrong, failure):
-        return False
-    is_refused = failure.kind is K.USAGE and failure.subject in wanted
-    if not is_refused and not is_of_same_verb(step, wrong):
+    if step.program != wrong.program or not asks_alike(step, wrong, failure):
         return False
     targets = {word for word in wrong.arguments if not _BARE_WORD.match(word) or len(word) >= _SHORTEST_NAME}
+    is_refused = failure.kind is K.USAGE and failure.subject in wanted
     return is_refused or not targets.isdisjoint(step.arguments) or step.name == wrong.name
 
 
-def is_of_same_verb(step: Step, wrong: Step) -> bool:
-    """Say whether a call asks for what another of its program did, and about no other number."""
+def asks_alike(step: Step, wrong: Step, failure: Failure) -> bool:
+    """Say whether a call asks its program for what another did: by the same verb, about no other number.
+
+    Where a word was refused, it keeps some other word: what a program did next need not be what was refused.
+    """
+    if failure.kind is K.USAGE and failure.subject in wrong.values:
+        others = {*wrong.values[1:]} - {failure.subject}
+        return not others or not others.isdisjoint(step.values[1:])
     numbers, wanted = (set(_INSTANCE_ID.findall(" ".join(each.arguments))) for each in (step, wrong))
     is_other = bool(numbers and wanted) and numbers.isdisjoint(wanted)
     return not is_other and have_like_verbs(step, wrong)
 
 
-def keeps_words(step: Step, wrong: Step, failure: Failure) -> bool:
-    """Say whether a call keeps some word of another beside the refused one, if it has more.
-
-    A program is called for many things: what it did next need not be what was refused.
-    """
-    words, wanted = _values(step), _values(wrong)
-    others = {*wanted[1:]} - {failure.subject}
-    is_refused = failure.kind is K.USAGE and failure.subject in wanted
-    return not is_refused or not others or not others.isdisjoint(words[1:])
-
-
 def differing_messages(step: Step, wrong: Step) -> tuple[str, str]:
     """Return two calls that differ in how the text they are given begins: `fix: …` has a type."""
-    for flag, text in pairwise(_values(step)):
-        before = next((value for name, value in pairwise(_values(wrong)) if name == flag), "")
+    for flag, text in pairwise(step.values):
+        before = next((value for name, value in pairwise(wrong.values) if name == flag), "")
         if before and flag in TEXT_FLAGS and _TYPED_TEXT.match(text) and not _TYPED_TEXT.match(before):
             return f'{step.name} {flag} "<type>: \u2026"', f'{wrong.name} {flag} "\u2026"'
     return "", ""
 
 
-def cure_by_path(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_path(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the path where a missing file was found. A folder must lie on the way that was looked for.
 
     A path that only begins elsewhere is the same file from another folder, unless both calls ran in one.
     """
-    wrong = failure.subject.split("::")[0].strip("'\"").rstrip("/")
+    wrong = failed.subject.split("::")[0].strip("'\"").rstrip("/")
     name = base_name(wrong)
     if not name or name in _GENERIC_FILES or is_scratch(wrong) or not re.search(r"\w", name):
         return None
@@ -581,14 +549,17 @@ def cure_by_path(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) 
             is_same = one == other or (is_suffix and not _runs_beside(act, failed))
             if base_name(path) != name or is_same or is_scratch(path) or _NO_PATH.search(path):
                 continue
-            if "." in name or _lies_on_way(one.split("/"), other.split("/")):
+            # Of a folder, one path only has more folders in between than the other.
+            short, long = sorted((one.split("/"), other.split("/")), key=len)
+            rest = iter(long)
+            if "." in name or all(part in rest for part in short):
                 return Cure(Remedy(RemedyKind.PATH, relative_path(path), relative_path(wrong)), (act,))
     return None
 
 
-def cure_by_other_name(failed: ToolCall, failure: Failure, later: Sequence[ToolCall]) -> Cure | None:
+def cure_by_other_name(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the same call with another file of the missing one's folder and kind, which the run found."""
-    wrong = failure.subject.removeprefix("./")
+    wrong = failed.subject.removeprefix("./")
     wanted = [word.value for word in failed.main.words] if failed.main else []
     named = [word for word in wanted if base_name(word) == base_name(wrong) and "/" in word]
     for act in later if len(named) == 1 and not is_scratch(named[0]) else ():
@@ -613,13 +584,6 @@ def _runs_beside(act: ToolCall, failed: ToolCall) -> bool:
     return not is_moving and act.event.extra.get(FOLDER) == failed.event.extra.get(FOLDER)
 
 
-def _lies_on_way(one: list[str], other: list[str]) -> bool:
-    """Say whether one path only has more folders in between than the other."""
-    short, long = sorted((one, other), key=len)
-    rest = iter(long)
-    return all(part in rest for part in short)
-
-
 def cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
     """Look for the calls of the same program that led to its success, or to what the error asks for."""
     program = failed.main.program if failed.main else ""
@@ -642,7 +606,7 @@ def cure_by_sequence(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None
         if same:
             text = " && ".join(_general_texts(used))
             # The same with fewer words does less.
-            is_new = set(_values(same[-1])) - set(_values(failed.main)) or any(
+            is_new = set(same[-1].values) - set(failed.main.values) or any(
                 step.name not in ORDINARY | {failed.main.name}
                 for call in used
                 for step in call.steps

@@ -9,42 +9,40 @@ import re
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
+from archivist.reading.programs import words_of
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-FETCHERS = _words(
+FETCHERS = words_of(
     "curl wget iwr irm invoke-webrequest invoke-restmethod aria2c httpie xh http https lynx nc ncat netcat"
     " socat telnet ftp tftp fetch axel certutil bitsadmin start-bitstransfer"
 )
-INTERPRETERS = _words("python node ruby perl php lua deno bun osascript pwsh powershell rscript julia tclsh")
+INTERPRETERS = words_of(
+    "python node ruby perl php lua deno bun osascript pwsh powershell rscript julia tclsh"
+)
 # Programs that run what an address names, and programs that only read, check or unpack what flows in.
-RUNS_ADDRESS = _words("mshta regsvr32 rundll32 msiexec cookiecutter copier degit rpm dpkg ansible-pull")
-SHELLS = programs.SHELLS | _words("fish csh tcsh ash busybox cmd")
-EVALUATES = _words("eval source . iex invoke-expression")
-EXTRACTS = _words("tar unzip gunzip 7z bsdtar unxz")
+RUNS_ADDRESS = words_of("mshta regsvr32 rundll32 msiexec cookiecutter copier degit rpm dpkg ansible-pull")
+SHELLS = programs.SHELLS | words_of("fish csh tcsh ash busybox cmd")
+EVALUATES = words_of("eval source . iex invoke-expression")
+EXTRACTS = words_of("tar unzip gunzip 7z bsdtar unxz")
 READS_INPUT = (
     programs.FILTERS
     | programs.LOOKS
     | EXTRACTS
-    | _words(
+    | words_of(
         "gpg shasum sha1sum b2sum cksum pv dd xmllint html2text pandoc xq mlr jless gzip xz zstd bzip2 zcat"
         " openssl base64 base32 iconv sponge pbcopy xclip fx gron dasel hexdump sqlite3 duckdb plutil aspell"
     )
 )
-DECODERS = _words("rev tr")
-INSTALLS_FILES = _words("dpkg rpm installer msiexec pip npm code apt apt-get")
-RUNS_FILES = SHELLS | INTERPRETERS | EVALUATES | INSTALLS_FILES | _words("open start java wine dotnet")
-MANAGERS = _words(
+DECODERS = words_of("rev tr")
+INSTALLS_FILES = words_of("dpkg rpm installer msiexec pip npm code apt apt-get")
+RUNS_FILES = SHELLS | INTERPRETERS | EVALUATES | INSTALLS_FILES | words_of("open start java wine dotnet")
+MANAGERS = words_of(
     "pip pipx uv conda mamba micromamba npm pnpm yarn bun gem bundle cargo go composer brew apt apt-get dnf"
     " yum apk zypper choco winget scoop dotnet nuget helm poetry pdm rye pixi pipenv cpan cpanm deno"
     " asdf mise pod flutter dart conan easy_install"
     " luarocks opam mix vcpkg install-module"
 )
 # Programs that build or install from any address that they are given.
-TAKES_ADDRESS = _words(
+TAKES_ADDRESS = words_of(
     "mvn mvnw gradle gradlew sbt lein nix nix-env nix-shell cpanm easy_install register-psrepository"
     " add-appxpackage install-package install-module vagrant packer"
 )
@@ -54,7 +52,7 @@ MODULE_HOSTS = frozenset((
     "go.opentelemetry.io", "connectrpc.com", "entgo.io", "gorm.io", "filippo.io", "rsc.io", "gonum.org",
     "modernc.org", "goa.design", "codeberg.org", "go.etcd.io", "cuelang.org", "dario.cat",
 ))  # fmt: skip
-INSTALL_VERBS = _words(
+INSTALL_VERBS = words_of(
     "install i add get require download sync ci update upgrade tap repo source sources lock wheel isntall"
 )
 ENDPOINTS = frozenset((
@@ -63,8 +61,8 @@ ENDPOINTS = frozenset((
     "proxy.golang.org", "repo.maven.apache.org",
     "repo1.maven.org", "api.nuget.org", "hex.pm", "repo.packagist.org",
 ))  # fmt: skip
-LOOPBACK = _words("localhost 127.0.0.1 [::1] 0.0.0.0 host.docker.internal")
-EXTENSION_WORDS = _words("extension --install-extension")
+LOOPBACK = words_of("localhost 127.0.0.1 [::1] 0.0.0.0 host.docker.internal")
+EXTENSION_WORDS = words_of("extension --install-extension")
 # Which banks are trusted and which lessons are told is the user's to say.
 OWN_DECISION = lazy_pattern(
     r"(?:\S{0,80}/)?archivist (?:--?\w[\w-]* \S{1,80} ){0,3}(?:trust|lessons (?:approve|forget|retire)"
@@ -73,38 +71,37 @@ OWN_DECISION = lazy_pattern(
     r"|proposals accept|import [^\n]{0,200}--approve|share [^\n]{0,200}--trust|uninstall|erase|restore)\b",
     re.IGNORECASE,
 )
-CHANNELS = _words("conda-forge defaults main anaconda bioconda pytorch nvidia")
-DELETES = _words("rm rmdir unlink shred srm del erase rd remove-item ri trash rimraf truncate")
-CLUSTER = _words("kubectl oc")
-CONTAINERS = _words("docker podman nerdctl")
-ARCHIVES = _words("tar zip 7z mysqldump pg_dump pg_dumpall mongodump")
-OVERWRITES = _words("dd wipefs mkfs fdisk parted diskpart format")
-WRITES = _words("tee cp mv install ln sed dd rsync add-content set-content out-file")
-SENDS = FETCHERS | _words(
+CHANNELS = words_of("conda-forge defaults main anaconda bioconda pytorch nvidia")
+DELETES = words_of("rm rmdir unlink shred srm del erase rd remove-item ri trash rimraf truncate")
+CLUSTER = words_of("kubectl oc")
+CONTAINERS = words_of("docker podman nerdctl")
+ARCHIVES = words_of("tar zip 7z mysqldump pg_dump pg_dumpall mongodump")
+OVERWRITES = words_of("dd wipefs mkfs fdisk parted diskpart format")
+SENDS = FETCHERS | words_of(
     "scp rsync sftp ssh mail mailx sendmail mutt rclone gsutil aws az gcloud gh nslookup dig host s3cmd"
 )
-EDITS = _words("-e -r")
-UPLOADERS = _words("aws az gcloud gsutil gh s3cmd")
-UPLOADS = _words("cp mv sync rsync copy copyto move moveto create upload upload-batch put")
+EDITS = words_of("-e -r")
+UPLOADERS = words_of("aws az gcloud gsutil gh s3cmd")
+UPLOADS = words_of("cp mv sync rsync copy copyto move moveto create upload upload-batch put")
 BUCKET = lazy_pattern(r"(?:s3|gs|az|oss|b2)://", re.IGNORECASE)
 RCLONE_REMOTE = lazy_pattern(r"[\w.@-]{2,60}:|:\w{1,20}[:,]")
 # The flags by which curl and wget send a file, and a host without a scheme.
 FILE_FLAG = lazy_pattern(r"-\w{0,6}T\Z|--(?:upload-file|post-file|body-file)\b")
 FILE_GIVEN = lazy_pattern(r"(?:[\w.-]{1,60}=[@<]|@(?!-\Z|[^\s]{1,200}\.json\Z))")
 HOST = lazy_pattern(r"(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?(?:/|\Z)", re.IGNORECASE)
-COPIES = _words("cp mv ln install rsync ditto copy tar zip 7z")
+COPIES = words_of("cp mv ln install rsync ditto copy tar zip 7z")
 REMOTE_FORWARD = lazy_pattern(r"-[A-Za-z]{0,6}R|-o(?i:remoteforward)")
 # Programs that let the internet reach this machine, and the words by which they do.
 TUNNELS = {
-    "ngrok": _words("http tcp tls start tunnel"),
-    "cloudflared": _words("tunnel access"),
-    **dict.fromkeys(("lt", "localtunnel"), _words("--port -p")),
-    "bore": _words("local"),
-    "tailscale": _words("funnel"),
-    "devtunnel": _words("host"),
-    "zrok": _words("share"),
-    "frpc": _words("-c --config http tcp"),
-    "code": _words("tunnel"),
+    "ngrok": words_of("http tcp tls start tunnel"),
+    "cloudflared": words_of("tunnel access"),
+    **dict.fromkeys(("lt", "localtunnel"), words_of("--port -p")),
+    "bore": words_of("local"),
+    "tailscale": words_of("funnel"),
+    "devtunnel": words_of("host"),
+    "zrok": words_of("share"),
+    "frpc": words_of("-c --config http tcp"),
+    "code": words_of("tunnel"),
 }
 # A proxy: by a variable, a setting of git, npm, pip or conda, or a flag.
 PROXY_SETTING = lazy_pattern(
@@ -125,33 +122,34 @@ DATABASE_HOST = lazy_pattern(
 )
 OWN_NETWORK = (".local", ".localhost", ".internal", ".lan", ".test")
 SAID_TO_FAIL = lazy_pattern(r"`(?=\s(?:fails|failed)\b)")
-CONFIG_WORDS = _words("--global --system set --set --add --append --prepend -w")
+CONFIG_WORDS = words_of("--global --system set --set --add --append --prepend -w")
 # The programs that change settings beyond the project, and the words by which they do.
 SETTERS = {
-    "git": _words("--global --system"),
+    "git": words_of("--global --system"),
     **dict.fromkeys(
-        _words("npm pnpm yarn pip conda poetry bun gem bundle"), _words("set --set --add --append --prepend")
+        words_of("npm pnpm yarn pip conda poetry bun gem bundle"),
+        words_of("set --set --add --append --prepend"),
     ),
-    "go": _words("-w"),
-    "systemctl": _words("enable link"),
-    "launchctl": _words("load bootstrap enable submit"),
-    "reg": _words("add import"),
-    "sysctl": _words("-w --write"),
-    "schtasks": _words("/create"),
-    "defaults": _words("write"),
-    "gsettings": _words("set set-value"),
-    "update-alternatives": _words("--set --install"),
-    "loginctl": _words("enable-linger"),
-    "sc": _words("create config"),
-    **dict.fromkeys(_words("new-itemproperty set-itemproperty"), _words("-path -value -name")),
-    "register-scheduledtask": _words("-taskname -action"),
+    "go": words_of("-w"),
+    "systemctl": words_of("enable link"),
+    "launchctl": words_of("load bootstrap enable submit"),
+    "reg": words_of("add import"),
+    "sysctl": words_of("-w --write"),
+    "schtasks": words_of("/create"),
+    "defaults": words_of("write"),
+    "gsettings": words_of("set set-value"),
+    "update-alternatives": words_of("--set --install"),
+    "loginctl": words_of("enable-linger"),
+    "sc": words_of("create config"),
+    **dict.fromkeys(words_of("new-itemproperty set-itemproperty"), words_of("-path -value -name")),
+    "register-scheduledtask": words_of("-taskname -action"),
 }
-LISTS = _words("-l --list list get --get --get-all --show-origin show --unset")
+LISTS = words_of("-l --list list get --get --get-all --show-origin show --unset")
 
 # Names that are looked for in sentences; those that are common words are only recognised in code.
 NAMED = (
     FETCHERS | INTERPRETERS | SHELLS | MANAGERS | DELETES | OVERWRITES | SENDS | frozenset(SETTERS)
-    | CLUSTER | ARCHIVES | _words(
+    | CLUSTER | ARCHIVES | words_of(
         "eval source iex invoke-expression npx uvx bunx git docker podman tee cp mv ln sed echo printf cat"
         " export find base64 openssl xxd env printenv chmod sudo setenforce ufw spctl csrutil"
         " set-executionpolicy set-mppreference nix python3 pip3 tar xargs pre-commit crontab apt-key history"
@@ -160,7 +158,7 @@ NAMED = (
     )
 )  # fmt: skip
 # Common words are recognised in a sentence where a flag, a path or a drive follows.
-COMMON_NAMES = _words("host http https fetch format rd ri mix trash defaults telnet mail scoop opam helm")
+COMMON_NAMES = words_of("host http https fetch format rd ri mix trash defaults telnet mail scoop opam helm")
 START = lazy_pattern(
     rf"(?<![\w/.~$@=-])(?:(?:{'|'.join(sorted(map(re.escape, NAMED - COMMON_NAMES), key=len, reverse=True))})"
     rf"(?:\.exe)?(?![\w/.=@-])|(?:{'|'.join(sorted(COMMON_NAMES))})(?= (?:-\w|/|\w:)))",
@@ -333,14 +331,14 @@ START_FILE = lazy_pattern(
     r"|(?:claude|agents|gemini)\.md\Z|\.vscode/(?:tasks|settings)\.json\Z|\.?(?:bash|zsh)(?:rc|_profile|env)\Z)",
     re.IGNORECASE,
 )
-SOURCE_FLAGS = _words("-i -f --index-url --extra-index-url --index --default-index --find-links --registry")
+SOURCE_FLAGS = words_of("-i -f --index-url --extra-index-url --index --default-index --find-links --registry")
 # What nobody needs to see in order to build or test anything.
 PRIVATE_KEY = lazy_pattern(
     r"\.ssh/(?!known_hosts|config\b)(?![\w.-]{0,60}\.pub\b)\S|\bid_(?:rsa|ed25519|ecdsa|dsa)(?!\.pub)\b"
     r"|\.aws/credentials|\.netrc\b|\.gnupg/|/etc/shadow\b|\.git-credentials",
     re.IGNORECASE,
 )
-SHOWS = _words("cat less more head tail base64 xxd strings od bat nl tac")
+SHOWS = words_of("cat less more head tail base64 xxd strings od bat nl tac")
 PRIVATE_FILE = lazy_pattern(
     r"(?:\.ssh(?:/(?!known_hosts)|\Z)|\bid_(?:rsa|ed25519|ecdsa|dsa)(?!\.pub)\b|\.aws(?:/|\Z)|\.netrc\b|\.pypirc\b"
     r"|\.kube/config|\.docker/config|\.gnupg|/etc/(?:shadow|passwd)\b|\.git-credentials|\.npmrc\b|\.config/gh\b"
@@ -424,8 +422,8 @@ GIT_PROGRAM = lazy_pattern(
 )
 GIT_HARMLESS = lazy_pattern(r"(?:cat|less|more|true|false|:|vim?|nano)?(?: -\S{1,10})?|auto|never|always")
 # Clients of agents, and the words by which they take in a program that they start from then on.
-AGENT_CLIENTS = _words("claude codex gemini cursor-agent copilot qwen opencode goose amp")
-CLIENT_EXTENSIONS = _words("mcp plugin plugins extension extensions marketplace")
+AGENT_CLIENTS = words_of("claude codex gemini cursor-agent copilot qwen opencode goose amp")
+CLIENT_EXTENSIONS = words_of("mcp plugin plugins extension extensions marketplace")
 SHELL_START = lazy_pattern(
     r"(?:(?:~|\$home)/\.(?:bash|zsh|profile|zprofile|login)\w*|/etc/(?:environment|profile)\b|\$profile\b"
     r"|(?:~|\$home)/\.config/[\w./ -]{1,80}settings\.json)",
@@ -437,8 +435,8 @@ PUT_THERE = lazy_pattern(
 
 
 # Wrappers that hand their input to the shell that they start, or run it line by line.
-PASSES_INPUT = CONTAINERS | CLUSTER | _words("ssh")
-RUNS_INPUT = _words("at batch parallel patch")
+PASSES_INPUT = CONTAINERS | CLUSTER | words_of("ssh")
+RUNS_INPUT = words_of("at batch parallel patch")
 PLACEHOLDER = "{}"
 # The flags of a container's start that take no value.
 ALONE = lazy_pattern(
@@ -450,7 +448,7 @@ IMAGE = lazy_pattern(
     r"[a-z0-9][\w.-]{0,60}(?::\d{1,5}(?=/))?(?:/[\w.-]{1,60}){0,4}(?::[\w.-]{1,60})?(?:@sha256:\w+)?\Z"
 )
 # The flags by which `find` runs a program for each file.
-FIND_RUNS = _words("-exec -execdir -ok -okdir")
+FIND_RUNS = words_of("-exec -execdir -ok -okdir")
 # Files that are run by a program that does not name them.
 BUILD_FILES = frozenset((
     "Makefile", "makefile", "GNUmakefile", "Rakefile", "Justfile", "justfile", "conftest.py", "setup.py",
@@ -493,18 +491,19 @@ DECODES_CODE = lazy_pattern(
     r"b64decode|atob\(|fromhex|unhexlify|codecs\.decode|zlib\.decompress", re.IGNORECASE
 )
 WRITES_TO = {
-    "curl": _words("-o --output"), "wget": _words("-O --output-document -P"), "gpg": _words("-o --output"),
-    "tar": _words("-C --directory"), "unzip": _words("-d"), "openssl": _words("-out"),
+    "curl": words_of("-o --output"), "wget": words_of("-O --output-document -P"),
+    "gpg": words_of("-o --output"), "tar": words_of("-C --directory"), "unzip": words_of("-d"),
+    "openssl": words_of("-out"),
 }  # fmt: skip
 
 
-RUNNERS = _words("npx pnpx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")
+RUNNERS = words_of("npx pnpx bunx uvx pipx npm pnpm yarn bun uv go deno nix gem dnx")
 FETCHING_VERBS = frozenset((
     "pipx run", "pnpm dlx", "yarn dlx", "uv tool", "gem exec", "npm create", "pnpm create",
     "yarn create", "bun create", "npm init", "uvx", "dnx",
 ))  # fmt: skip
 # What projects install and run by npx or bunx. These fetch any other name that the project lacks.
-PROJECT_TOOLS = _words(
+PROJECT_TOOLS = words_of(
     "@angular/cli @biomejs/biome @changesets/cli @playwright/test @redocly/cli astro ava babel biome c8"
     " cap cdk changeset commitlint concurrently cross-env cypress depcheck detox drizzle-kit electron"
     " electron-builder esbuild eslint expo firebase gatsby graphql-codegen grunt gulp hardhat husky"
@@ -516,11 +515,11 @@ PROJECT_TOOLS = _words(
     " vercel vite vitest vue-cli-service vue-tsc wdio webpack wrangler xo yarn zx"
 )
 # What runs a package that it fetches if it is not here, and what installs whatever it is given.
-RUNS_PACKAGES = _words("npx bunx uvx dnx pnpx")
-INSTALLS_ALONE = _words(
+RUNS_PACKAGES = words_of("npx bunx uvx dnx pnpx")
+INSTALLS_ALONE = words_of(
     "easy_install cpan cpanm install-module install-package add-appxpackage xbps-install emerge nix-env"
 )
-OTHER_MANAGERS = _words(
+OTHER_MANAGERS = words_of(
     "snap flatpak rustup nimble guix port pkg volta nvm sdk cabal stack raco julia gh code"
 )
 # A word that may be a manager's name, by the verb behind it and its flags.
@@ -541,11 +540,13 @@ OF_PROJECT = frozenset((
     "pixi lock", "pipenv sync", "pod install", "yarn install",
 ))  # fmt: skip
 # The flags of an install before a file, a folder or a group of the project.
-NAMES_OWN_FILE = _words(
+NAMES_OWN_FILE = words_of(
     "-r --requirement --requirements --constraint --extra --group --prefix --filter --features -p --package"
 )
 # Programs that run a task of the project by its name, such as `install`.
-OWN_TASKS = _words("make gmake just task rake mage nox tox invoke cmake ninja npm-run bazel pre-commit husky")
+OWN_TASKS = words_of(
+    "make gmake just task rake mage nox tox invoke cmake ninja npm-run bazel pre-commit husky"
+)
 # What a message may tell to run, word for word: set-up by the project's own lists, without further options.
 SETUP_COMMANDS = frozenset((
     "npm ci", "npm install", "npm i", "pnpm install", "pnpm i", "yarn", "yarn install", "bun install",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -15,36 +15,40 @@ from typing import Any
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall, read_tool_calls, test_noise
 from archivist.reading.checker_rules import find_broken_rules
-from archivist.reading.ci import find_ci_failures
 from archivist.reading.commands import (
     called_words,
     is_help,
-    is_preparation,
     is_probe,
     own_scripts,
     step_purpose,
+    working_steps,
 )
 from archivist.reading.cures import HORIZON, failed_remedies, find_cure, guess_cure, is_refused_by_shell
 from archivist.reading.elsewhere import without_elsewhere
 from archivist.reading.failures import Failure
-from archivist.reading.filing import FINDINGS, failing_check, scratch_folder
+from archivist.reading.filing import scratch_folder
 from archivist.reading.help_texts import find_accepted_words
 from archivist.reading.history import AttemptCounts
-from archivist.reading.making import mends_style
+from archivist.reading.observed import (
+    CODE_KINDS,
+    ObservedFailure,
+    by_project_install,
+    by_refusing_command,
+    by_remedy,
+    observe_checks,
+    observe_ci,
+)
 from archivist.reading.outcomes import has_worked
 from archivist.reading.packages import Install, is_being_written, is_own_module
-from archivist.reading.refused_options import by_refusing_command
-from archivist.reading.remedies import Remedy, RemedyKind, split_steps, to_digest
+from archivist.reading.remedies import Remedy, RemedyKind, to_digest
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import CLASSES
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.sandbox import name_blocked_call
 from archivist.reading.shell import Step
-from archivist.reading.signatures import Signature, clean_output, says_more
+from archivist.reading.signatures import clean_output, says_more
 from archivist.reading.slips import SEVERAL, edit_slip
 from archivist.reading.suite_results import digest_suites, find_unfiltered, suite_calls
 from archivist.reading.undone import thrashed_files
-from archivist.reading.uninstalled import by_project_install
 from archivist.reading.wording import (
     advice,
     base_name,
@@ -58,12 +62,8 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import CommandCounts, command_purpose, count_commands, project_steps
 from archivist.records import Episode, EpisodeKind, Event, EventKind
-from archivist.records.words import OUTSIDE_ADVICE, OUTSIDE_SANDBOX
+from archivist.records.words import OUTSIDE_SANDBOX
 
-# Failures of code as such. Only recurrence tells a fault of the environment from one of the task.
-CODE_KINDS = frozenset(
-    (K.ATTRIBUTE, K.TYPE_ERROR, K.VALUE, K.TEST_FAILURE, K.SYNTAX, K.BUILD, K.OTHER, K.CRASH)
-)
 # Failures that may name a module of the project's own.
 _NAMING_KINDS = frozenset((K.IMPORT_ERROR, K.MISSING_MODULE, K.VERSION_CONFLICT, K.ATTRIBUTE))
 # What a program says that does not know how it is asked for help.
@@ -93,42 +93,12 @@ _FIRST_CALLS = 3
 _PHASES = {"types": "typecheck"}
 # Steps that only let time pass.
 _PAUSES = frozenset(("sleep", "wait", "echo", "printf", "true", ":"))
+_OF_ONE_RUN = ("/tmp/", "/var/", "/dev/", "/private/")  # noqa: S108
 # An import by a path is of the project's own code.
 _BY_PATH = lazy_pattern(r"__(?:init|main)__|^[./]|^[@~#](?:/|$)")
 
 # What failed, and the number of the call that overcame it.
 CureEnd = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedFailure:
-    """One failure that the run met and that is not the fault of the code being written.
-
-    `cost` counts the calls until it was overcome. `is_untouched` says that the project had not been changed
-    yet. `is_of_task` says that it may be what the task is about: a script of the run's own produced it, or
-    the same call succeeded once the run had changed the project. `is_fleeting` says that the very same call
-    succeeded with nothing done in between. `after` is the last install before it, `in_vain` what was tried
-    against it without success, `accepted` which words the program takes. `is_suspicious` says that a lesson
-    about it would be quarantined: its cure is only counted, and shown in no note or account.
-    """
-
-    act: ToolCall
-    failure: Failure
-    key: str
-    cure: Cure | None = None
-    cost: int = 1
-    is_untouched: bool = False
-    is_of_task: bool = False
-    is_fleeting: bool = False
-    after: Install | None = None
-    in_vain: tuple[str, ...] = ()
-    accepted: str = ""
-    is_suspicious: bool = False
-
-    @property
-    def is_of_code(self) -> bool:
-        """Say whether it can be the task's own failure."""
-        return self.failure.kind in CODE_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +119,16 @@ class RunReading:
     digest: dict[str, Any] = field(default_factory=dict)
 
 
+def not_judged(*_texts: str) -> str:
+    """Hold back whatever could be told, since nobody judged it."""
+    return "not judged"
+
+
 def read_run(
     episode: Episode,
     events: Sequence[Event],
     *,
-    suspicion: Callable[..., str] | None = None,
+    suspicion: Callable[..., str] = not_judged,
     earlier: Sequence[Mapping[str, Any]] = (),
 ) -> RunReading:
     """Read a run's events as failures with their remedies, attempts, edits and what the user said.
@@ -186,31 +161,27 @@ def read_run(
     steps = list(project_steps(calls, written, episode))
     suites = suite_calls(steps)
     user_messages = [event for event in events if event.kind is EventKind.MESSAGE and event.role == "user"]
-    examined = _examined_calls(calls)
+    failed = [act.at for act in calls if act.failure]
+    # Up to those that may have cured the last failure that is examined.
+    examined = calls[: failed[_MOST_FAILURES] + HORIZON] if len(failed) > _MOST_FAILURES else calls
     met = _observe_failures(examined, episode.project, sorted(event.seq for event in user_messages))
     # In a run that another one started, the other one's model speaks in the user's role.
     is_led = (episode.parent and not episode.is_part) or episode.kind is not EpisodeKind.ORCHESTRATOR_RUN
     said = tuple(event for event in user_messages if event.text and not is_led)
     checks = (
-        *_observe_checks(examined, episode.project),
-        *_by_remedy((*met, *_guess(examined, met)), episode.project),
+        *observe_checks(examined, episode.project),
+        *by_remedy((*met, *_guess(examined, met)), episode.project),
         *by_refusing_command(met, examined, episode.project),
         *by_project_install(met, episode.project),
         *(ObservedFailure(*found) for found in find_unfiltered(suites, earlier, episode.project)),
-        *_observe_ci(calls, episode.project),
+        *observe_ci(calls, episode.project),
     )
-    if suspicion:
+    if suspicion is not not_judged:
         met, checks = (_judge_cures(those, suspicion) for those in (met, checks))
     refused = tuple(event for event in events if event.extra.get("rejected"))
     reading = RunReading(episode, tuple(calls), met, _count_attempts(calls), checks, said, refused)
     tests = digest_suites(suites, calls, suspicion)
     return replace(reading, digest=_digest(reading, count_commands(steps), tests, suspicion))
-
-
-def _examined_calls(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-    """Return the calls of a run up to those that may have cured the last failure that is examined."""
-    failed = [act.at for act in calls if act.failure]
-    return calls[: failed[_MOST_FAILURES] + HORIZON] if len(failed) > _MOST_FAILURES else calls
 
 
 def _entered_root(events: Sequence[Event]) -> str:
@@ -225,16 +196,16 @@ def _judge_cures(
     met: Sequence[ObservedFailure], suspicion: Callable[..., str]
 ) -> tuple[ObservedFailure, ...]:
     """Mark the failures whose lessons would be quarantined: cures are judged in the words of lessons."""
-
-    def is_suspicious(each: ObservedFailure) -> bool:
-        if each.cure is None:
-            return False
-        remedy, command, line = each.cure.remedy, code(each.act.display_text), each.failure.line
-        condition, quoted = f"{command} fails with “{quote_error(line, 80)}”", quote_error(line)
-        summary = f"{command} fails (“{quoted}”): {advice(remedy)}"
-        return bool(suspicion(summary, format_rule(condition, advice(remedy)), line, remedy.text))
-
-    return tuple(replace(each, is_suspicious=is_suspicious(each)) for each in met)
+    judged: list[ObservedFailure] = []
+    for each in met:
+        why = ""
+        if each.cure:
+            remedy, command, line = each.cure.remedy, code(each.act.display_text), each.failure.line
+            rule = format_rule(f"{command} fails with “{quote_error(line, 80)}”", advice(remedy))
+            summary = f"{command} fails (“{quote_error(line)}”): {advice(remedy)}"
+            why = suspicion(summary, rule, line, remedy.text)
+        judged.append(replace(each, is_suspicious=bool(why)))
+    return tuple(judged)
 
 
 def _observe_failures(
@@ -258,7 +229,7 @@ def _observe_failures(
             is_fleeting = _is_transient(calls, act, user_turns)
             # Nothing cured a failure that went away by itself.
             cure = None if is_fleeting else _keep_first(act, find_cure(calls, act.at), ends)
-            is_lesson = _is_mended_without_edit(calls, act, cure) or not is_own_fault(act, failure, scratch)
+            is_lesson = _is_mended_without_edit(calls, act, cure) or not _is_own_fault(act, failure, scratch)
         if failure and is_lesson:
             # A script that the run wrote or ran produced the failure in the project's code.
             is_own_script = not failure.is_at_import and any(
@@ -338,59 +309,6 @@ def _keep_first(act: ToolCall, cure: Cure | None, ends: set[CureEnd]) -> Cure | 
     return cure if is_first else None
 
 
-def _observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFailure, ...]:
-    """Return the checks of the project that failed, each under the name of what was run.
-
-    Mostly they are right and the run's own code is wrong. Which of them are often right is worth knowing.
-    """
-    found: list[ObservedFailure] = []
-    for act in calls:
-        failure = act.failure
-        if failure is None or failure.kind not in FINDINGS:
-            continue
-        if not (step := failing_check(act.steps, failure)):
-            continue
-        if folder := scratch_folder(failure):
-            left = failure._replace(kind=K.LEFTOVER, subject=folder)
-            found.append(ObservedFailure(act=act, failure=left, key=f"{project}|{K.LEFTOVER}:{folder}"))
-            continue
-        cure = find_cure(calls, act.at)
-        steps = split_steps(cure.remedy) if cure and cure.remedy.way is RemedyKind.STEP else []
-        mending = next((each for each in reversed(steps) if mends_style(each.text)), None)
-        found.append(
-            ObservedFailure(
-                act=act,
-                failure=failure._replace(kind=K.CHECK, subject=failure.signature.error),
-                key=f"{project}|{K.CHECK}:{step_purpose(step)}",
-                cure=replace(cure, remedy=mending) if cure and mending else None,
-            )
-        )
-    return tuple(found)
-
-
-def _observe_ci(calls: Sequence[ToolCall], project: str) -> Iterator[ObservedFailure]:
-    for act, check, cure in find_ci_failures(calls):
-        failure = Failure(K.CI, f"{check} failed", check, Signature("ci", "", (check,)))
-        yield ObservedFailure(act, failure, f"{project}|{K.CI}:{check}", cure)
-
-
-def _by_remedy(met: Sequence[ObservedFailure], project: str) -> Iterator[ObservedFailure]:
-    """Yield failures by what overcame them: one way round may help with many messages.
-
-    What a sandbox forbids fails under many names; the calls are what such failures are about.
-    """
-    for each in met:
-        if each.cure and each.cure.remedy.text == OUTSIDE_ADVICE:
-            about = each.failure._replace(subject=name_blocked_call(each.failure, each.act.purpose))
-            yield replace(each, key=f"{project}|{K.REMEDY}:{OUTSIDE_SANDBOX}", failure=about)
-        if each.cure is None or each.cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP):
-            continue
-        for step in split_steps(each.cure.remedy):
-            yield replace(
-                each, key=f"{project}|{K.REMEDY}:{step.change}", cure=replace(each.cure, remedy=step)
-            )
-
-
 def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterator[ObservedFailure]:
     """Yield the failures that no rule explains, each with what may have overcome it."""
     known = {each.act.at for each in met if each.cure or each.is_fleeting}
@@ -403,13 +321,15 @@ def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterato
             yield ObservedFailure(act=act, failure=act.failure, key="", cure=cure, in_vain=in_vain)
 
 
-def is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
+def _is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     """Say whether the fault lies in what the run itself was writing, so that it is no lesson."""
     if (
         failure.is_own_code
         or failure.signature.error == "Traceback"
         or (failure.kind is K.MISSING_MODULE and _BY_PATH.search(failure.subject))
-        or (failure.kind is K.MISSING_FILE and _is_of_run(failure.subject, scratch))
+        or (failure.kind is K.MISSING_FILE and base_name(failure.subject) in scratch)
+        # Only one run has its files there.
+        or (failure.kind is K.MISSING_FILE and failure.subject.startswith(_OF_ONE_RUN))
     ):
         return True
     # A test that the run wrote itself says nothing about the project yet.
@@ -422,19 +342,14 @@ def _is_mended_without_edit(calls: Sequence[ToolCall], act: ToolCall, cure: Cure
 
     Then the code was not at fault, whatever the error says.
     """
-    if cure is None or cure.remedy.way not in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL):
+    if cure is None or not cure.remedy.is_command:
         return False
-    return not any(map(_edits_project, calls[act.at + 1 : cure.acts[-1].at]))
-
-
-def _is_of_run(path: str, scratch: set[str]) -> bool:
-    """Say whether a file is one that the run made, or lies where only one run has its files."""
-    return base_name(path) in scratch or path.startswith(("/tmp/", "/var/", "/dev/", "/private/"))  # noqa: S108
+    return not any(other.changes_project for other in calls[act.at + 1 : cure.acts[-1].at])
 
 
 def _was_broken_by_run(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     """Say whether a failing test had passed earlier in the run, before the run changed the project."""
-    if not failed.main or not failed.is_test or not failed.failure or failed.failure.kind not in CODE_KINDS:
+    if not failed.main or not failed.is_test or failed.kind not in CODE_KINDS:
         return False
     is_changed = False
     wanted = set(failed.main.arguments)
@@ -451,7 +366,7 @@ def _is_fixed_later(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     is_changed = False
     wanted = set(failed.main.arguments) if failed.main else set()
     for act in calls[failed.at + 1 : failed.at + 1 + _REACH]:
-        is_changed = is_changed or _edits_project(act)
+        is_changed = is_changed or act.changes_project
         if not is_changed or act.has_failed or act.purpose != failed.purpose or not act.main:
             continue
         if act.text == failed.text or (failed.is_test and wanted & set(act.main.arguments)):
@@ -459,16 +374,16 @@ def _is_fixed_later(calls: Sequence[ToolCall], failed: ToolCall) -> bool:
     return False
 
 
-def _edits_project(act: ToolCall) -> bool:
-    return any(not is_scratch(change.file) and not change.is_restored for change in act.changes)
-
-
 def _is_transient(calls: Sequence[ToolCall], failed: ToolCall, user_turns: Sequence[int]) -> bool:
     """Say whether the very same call succeeded next, or a test just before, with nothing done in between.
 
     Only calls without a user message in between count: before it anything may have been done elsewhere.
     """
-    if failed.failure and (is_refused_by_shell(failed.failure) or _is_of_filter(failed)):
+    if failed.failure is None or is_refused_by_shell(failed.failure):
+        return False
+    program = failed.failure.signature.program
+    if any(step.is_filter and step_purpose(step).lower() == program for step in failed.steps):
+        # Without the filter that failed, or with another, it is not the same call.
         return False
     turn = bisect(user_turns, failed.event.seq)
     near = [
@@ -479,12 +394,6 @@ def _is_transient(calls: Sequence[ToolCall], failed: ToolCall, user_turns: Seque
     later = [act for act in near if act.at > failed.at]
     earlier = [act for act in reversed(near) if act.at < failed.at] if failed.is_test else []
     return bool(failed.steps) and (_succeeds_unchanged(failed, later) or _succeeds_unchanged(failed, earlier))
-
-
-def _is_of_filter(failed: ToolCall) -> bool:
-    """Say whether a filter of the output failed: without it, or with another, it is not the same call."""
-    program = failed.failure.signature.program if failed.failure else ""
-    return any(step.is_filter and step_purpose(step).lower() == program for step in failed.steps)
 
 
 def _succeeds_unchanged(failed: ToolCall, others: Sequence[ToolCall]) -> bool:
@@ -513,7 +422,7 @@ def call_text(act: ToolCall) -> str:
         # What runs at the same time is another call than what runs one after the other.
         text += (" & " if step.operator == "&" else "; ") if text else ""
         # Quotes only matter where they hold several words together.
-        text += " ".join(f"'{word.value}'" if " " in word.value else word.value for word in step.words)
+        text += " ".join(f"'{value}'" if " " in value else value for value in step.values)
     return text
 
 
@@ -522,15 +431,14 @@ def _is_pause(step: Step) -> bool:
 
 
 def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
-    found: dict[str, AttemptCounts] = {}
+    found: defaultdict[str, AttemptCounts] = defaultdict(AttemptCounts)
     for act in calls:
         if act.is_look or not act.steps or "<script>" in act.purpose or act.purpose in ("", "write file"):
             continue
-        is_timeout = bool(act.failure and act.failure.kind is K.TIMEOUT)
-        is_timeout = is_timeout or bool(act.event.extra.get("timed_out"))
+        is_timeout = act.kind is K.TIMEOUT or bool(act.event.extra.get("timed_out"))
         # A server or a right that was missing that day says nothing about who called.
-        is_failed = act.failure is not None and act.failure.kind not in _OF_THE_DAY
-        found[act.purpose] = found.get(act.purpose, AttemptCounts()) + AttemptCounts(
+        is_failed = act.has_failed and act.kind not in _OF_THE_DAY
+        found[act.purpose] += AttemptCounts(
             ok=int(not act.has_failed and not is_timeout),
             failed=int(is_failed and not is_timeout),
             timeout=int(is_timeout),
@@ -538,18 +446,18 @@ def _count_attempts(calls: Sequence[ToolCall]) -> dict[str, AttemptCounts]:
         )
         # Of a chain that went well each step did.
         is_chain = len(act.steps) > 1 and all(step.operator in ("", "&&") for step in act.steps)
-        others = [step for step in _working_steps(act) if step is not act.main] if is_chain else []
+        others = [step for step in working_steps(act.steps) if step is not act.main] if is_chain else []
         if others and not is_timeout and has_worked(act):
             for purpose in map(step_purpose, others):
-                found[purpose] = found.get(purpose, AttemptCounts()) + AttemptCounts(ok=1)
-    return found
+                found[purpose] += AttemptCounts(ok=1)
+    return dict(found)
 
 
 def _digest(
     reading: RunReading,
     works: list[CommandCounts],
     tests: dict[str, Any],
-    suspicion: Callable[..., str] | None,
+    suspicion: Callable[..., str],
 ) -> dict[str, Any]:
     by_key: dict[str, list[ObservedFailure]] = {}
     for met in (*reading.met, *reading.checks):
@@ -564,7 +472,7 @@ def _digest(
     duration = (episode.finished - episode.started) if episode.started and episode.finished else None
     return {
         # Cures were checked when they were noted: a hook has no time to do it.
-        "judged": suspicion is not None,
+        "judged": suspicion is not not_judged,
         "failures": {
             key: digest_failure(those, suspicion, _LONGEST_LINE)
             for key, those in list(by_key.items())[:_MOST_KEYS]
@@ -574,7 +482,7 @@ def _digest(
             for purpose, attempts in busiest[:_MOST_PURPOSES]
         },
         # Told to later runs as they are, like cures.
-        "works": [each for each in works if suspicion is not None and not suspicion(str(each[1]), "")],
+        "works": [each for each in works if not suspicion(str(each[1]), "")],
         **tests,
         "passed": list(dict.fromkeys(map(call_text, passed)))[:_MOST_PASSED],
         # Never told: only compared with what later runs print.
@@ -588,7 +496,7 @@ def _digest(
 
 def digest_failure(
     those: Sequence[ObservedFailure],
-    suspicion: Callable[..., str] | None = None,
+    suspicion: Callable[..., str] = not_judged,
     longest_line: int | None = None,
 ) -> dict[str, Any]:
     """Return what is stored about one failure, given every time the run met it."""
@@ -600,15 +508,15 @@ def digest_failure(
         if met.cure:
             shown.setdefault(met.cure.remedy, (met.act.display_text, met.failure.line[:longest_line]))
         # Remedies are only counted here. Cures are shown next to an error as they are.
-        if met.cure and suspicion is not None and not met.is_suspicious:
+        if met.cure and suspicion is not not_judged and not met.is_suspicious:
             remedy = met.cure.remedy
-            is_command = remedy.way in (RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.INSTALL)
-            text = remedy.text if is_command else advice(remedy)
+            text = remedy.text if remedy.is_command else advice(remedy)
             cures[met.failure.subject, text, remedy.way.value] = None
+    errors = (error for met in those if says_more(error := met.failure.signature.error, met.act.purpose))
     name = first.act.purpose if first.act.steps else first.act.event.tool
     # A script of one run, or a look at something, is nothing that a project often fails in. Of a line with
     # several commands, which one failed with which of the messages is a guess.
-    is_unclear = first.act.is_look or len(_working_steps(first.act)) > 1
+    is_unclear = first.act.is_look or len(working_steps(first.act.steps)) > 1
     name = "" if is_unclear or not {"<", "`"}.isdisjoint(name) else name
     # What a remedy was a guess for, so that it is found from its failure.
     is_remedy = first.key.partition("|")[2].startswith(f"{K.REMEDY}:")
@@ -618,11 +526,11 @@ def digest_failure(
     return {
         "kind": first.failure.kind.value,
         # Told to later runs as they are.
-        "name": name if suspicion is not None and not suspicion(name, lines) else "",
+        "name": name if not suspicion(name, lines) else "",
         **_called_of(those, name, suspicion),
         "errors": _short_errors(those, suspicion),
         # What is told to fail is told in words of ours: a program may choose all others.
-        "class": next((met.failure.signature.error for met in those if _is_class(met)), ""),
+        "class": next(filter(CLASSES.__contains__, errors), ""),
         "n": len(those),
         **({"of": guessed_for} if guessed_for else {}),
         "events": [met.act.event.id for met in those[:2]]
@@ -637,7 +545,7 @@ def digest_failure(
         "places": [
             place
             for place in list(dict.fromkeys(filter(None, map(_place_of, those))))[:3]
-            if suspicion is None or not suspicion(place, "")
+            if suspicion is not_judged or not suspicion(place, "")
         ],
         "untouched": any(met.is_untouched for met in those),
         "fleeting": any(met.is_fleeting for met in those),
@@ -646,24 +554,22 @@ def digest_failure(
     }
 
 
-def _called_of(
-    those: Sequence[ObservedFailure], name: str, suspicion: Callable[..., str] | None
-) -> dict[str, str]:
+def _called_of(those: Sequence[ObservedFailure], name: str, suspicion: Callable[..., str]) -> dict[str, str]:
     """Return the subcommand that all failing calls of a program were of, where its name does not say it."""
     called = {called_words(met.act.main, most=1) for met in those if met.act.main}
     shown = called.pop() if len(called) == 1 else ""
     is_longer = bool(name) and shown.startswith(f"{name} ")
-    return {"called": shown} if is_longer and suspicion and not suspicion(shown, "") else {}
+    return {"called": shown} if is_longer and not suspicion(shown, "") else {}
 
 
-def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str] | None) -> list[str]:
+def _short_errors(those: Sequence[ObservedFailure], suspicion: Callable[..., str]) -> list[str]:
     """Return the classes of a failure, or of a checker the rules that were broken."""
     errors = [error for error in dict.fromkeys(map(_short_error, those)) if error][:2]
     if those[0].failure.kind is not K.CHECK:
         return errors
     # What a checker still finds in the end is what no automatic fix mends.
     broken = find_broken_rules(clean_output(those[-1].act.event.output))
-    return [rule for rule in broken if suspicion and not suspicion(rule, "")][:_MOST_RULES] or errors
+    return [rule for rule in broken if not suspicion(rule, "")][:_MOST_RULES] or errors
 
 
 def _subjects_of(those: Sequence[ObservedFailure]) -> dict[str, list[str]]:
@@ -677,11 +583,6 @@ def _subjects_of(those: Sequence[ObservedFailure]) -> dict[str, list[str]]:
     return {"subjects": subjects, **({"typed": typed} if typed else {})}
 
 
-def _is_class(met: ObservedFailure) -> bool:
-    error = met.failure.signature.error
-    return error in CLASSES and says_more(error, met.act.purpose)
-
-
 def _short_error(met: ObservedFailure) -> str:
     """Return the class of a failure, or the start of its message where the class says nothing."""
     failure = met.failure
@@ -691,10 +592,6 @@ def _short_error(met: ObservedFailure) -> str:
     quoted = quote_error(failure.line, _SHORT_ERROR) if is_message else ""
     # A word or two before the cut tell nothing.
     return "" if quoted.endswith("…") and len(quoted.split()) < 3 else quoted
-
-
-def _working_steps(act: ToolCall) -> list[Step]:
-    return [step for step in act.steps if not step.is_filter and not is_preparation(step)]
 
 
 def _failing_link(met: ObservedFailure) -> str:
@@ -707,7 +604,7 @@ def _failing_link(met: ObservedFailure) -> str:
             before = takewhile(partial(ne, flag), (word.value.partition("=")[0] for word in step.words))
             called = called_words(step)
             return f"{called} -- {flag}" if "--" in before else f"{called} {flag}"
-    working = _working_steps(act)
+    working = working_steps(act.steps)
     failing = [step for step in working if program and step_purpose(step).lower() == program]
     if len(working) < 2 or len(failing) != 1 or failing[0].bodies:
         return act.display_text

@@ -7,6 +7,7 @@ named at the start of a line with its error near. So lines are recognised by the
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
@@ -112,7 +113,7 @@ class RunnerReport(NamedTuple):
 def read_report(output: str) -> RunnerReport:
     """Read the output of a call that runs tests."""
     text = clean_output(output)
-    counts = dict.fromkeys(("pass", "fail", "skip", "total"), 0)
+    counts: Counter[str] = Counter()
     for line in (found[0] for found in _SUMMARY.finditer(text)):
         if not _OF_ONE_CLASS.search(line):
             for kind, number in _counts_of(line).items():
@@ -129,8 +130,8 @@ def read_report(output: str) -> RunnerReport:
     return RunnerReport(ran, failed, failing_tests(text))
 
 
-def _counts_of(line: str) -> dict[str, int]:
-    counts = dict.fromkeys(("pass", "fail", "skip", "total"), 0)
+def _counts_of(line: str) -> Counter[str]:
+    counts: Counter[str] = Counter()
     for found in _COUNT.finditer(line):
         word = (found["word"] or found["label"] or "fail").lower()
         number = int(found["n"] or found["count"] or found["bad"])

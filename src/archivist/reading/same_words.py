@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from archivist.cold_start import lazy_pattern
+from archivist.reading.programs import words_of
 
 SENTENCE = lazy_pattern(r"(?<=[.!?])\s+|\u3002|[;:]\s+|(?<!\s)\s++[\u2014\u2013-]\s+|\n+")
 CONTRACTION = lazy_pattern(r"n[\u2019']t\b")
@@ -37,38 +38,35 @@ _FRONTED_CLAUSE = lazy_pattern(rf"\A({_FRONT}\s[^,]{{1,200}}),\s(.*?)[.!]?\Z", r
 _LISTED = lazy_pattern(r",|\s(?:and|or|und|oder|et|ou|y|o|e)(?=\s)")
 
 
-def _set_of(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_DENIES = _set_of(
+_DENIES = words_of(
     "not no never none nor neither cannot nothing nobody without hardly rarely seldom barely scarcely "
     "nicht nie niemals kein keine keinen keinem keiner keines nichts ohne kaum selten weder "
     "ne n pas jamais aucun aucune sans ni rarement nunca jamás sin ningún ninguno ninguna nada tampoco "
     "non mai senza nessun nessuno nessuna não sem nem nenhum nenhuma niet geen nooit zonder "
     "bez nigdy ikke inte aldrig не нет без никогда"
 )
-_LIMITS = _set_of("only unless except until nur außer seulement sauf solo sólo salvo solamente")
+_LIMITS = words_of("only unless except until nur außer seulement sauf solo sólo salvo solamente")
 # Words of grammar. Those that say who does what to whom, when, or whether at all are not among them.
-_GRAMMAR = _set_of(
+_GRAMMAR = words_of(
     "a an the we our i you your it its they them their is are be been has have had having do does did will "
     "would must shall should of in on at for with as that this these those which all any every each so then "
     "if when there also always please and or but der die das den dem des ein eine einen und wir ist sind "
     "le la les l un une et est sont el los las y es son lo gli i e o os"
 )
-_BE = _set_of("is are be been")
-_MODALS = _set_of("must shall should")
-_ARTICLES = _set_of("a an the der die das den dem ein eine le la les un une el los las il lo")
-_PREPOSITIONS = _set_of("of in on at for with as to from by before after over into under")
+_BE = words_of("is are be been")
+_MODALS = words_of("must shall should")
+_ARTICLES = words_of("a an the der die das den dem ein eine le la les un une el los las il lo")
+_PREPOSITIONS = words_of("of in on at for with as to from by before after over into under")
 _PARTICIPLE = lazy_pattern(r"[a-z]{2,20}ed|run|set|sent|read|put", re.IGNORECASE)
 _IRREGULAR = {
     "kept": "keep", "built": "build", "written": "write", "made": "make", "held": "hold", "given": "give",
     "found": "find", "taken": "take", "done": "do", "sent": "send", "chosen": "choose", "chose": "choose",
 }  # fmt: skip
+_ENDINGS = ["uration", "ations", "ation", "ions", "ing", "ion", "ies", "ed", "es", "ly", "s", "e", "y"]
 _DOUBLED = ("bb", "dd", "gg", "mm", "nn", "pp", "rr", "tt")
 # What may not change when the words of a statement change places: then somebody turned it round.
 _FRAME = (_GRAMMAR | _DENIES | _LIMITS | _PREPOSITIONS) - _ARTICLES
-_BETWEEN = _set_of("be been never not always only")
+_BETWEEN = words_of("be been never not always only")
 
 
 class _Word(NamedTuple):
@@ -102,12 +100,11 @@ def have_same_words(one: str, other: str) -> bool:
     if len(shorter.all) < _LEAST_WORDS or max(len(one), len(other)) > _MOST_CHARACTERS:
         return False
     rest = iter(longer.sentences)
-    return all(any(_are_same(sentence, each) for each in rest) for sentence in shorter.sentences)
-
-
-def _are_same(one: Sequence[_Word], other: Sequence[_Word]) -> bool:
-    # One more word can turn a sentence round in any language: “… is wrong”, “… ungern”.
-    return len(one) == len(other) and all(map(_Word.is_same, one, other))
+    return all(
+        # One more word can turn a sentence round in any language: “… is wrong”, “… ungern”.
+        any(len(own) == len(each) and all(map(_Word.is_same, own, each)) for each in rest)
+        for own in shorter.sentences
+    )
 
 
 def have_same_code(one: str, other: str) -> bool:
@@ -208,24 +205,15 @@ def _read_word(word: str, *, is_first: bool) -> _Word | None:
 def _stem(word: str) -> str:
     """Cut the usual endings of a word."""
     word = _IRREGULAR.get(word, word)
-    for ending in (
-        "uration",
-        "ations",
-        "ation",
-        "ions",
-        "ing",
-        "ion",
-        "ies",
-        "ed",
-        "es",
-        "ly",
-        "s",
-        "e",
-        "y",
-    ):
+    stem = cut_ending(word, _ENDINGS)
+    return stem[:-1] if stem != word and stem.endswith(_DOUBLED) else stem
+
+
+def cut_ending(word: str, endings: Sequence[str]) -> str:
+    """Return a word without the first of these endings that it has, where three letters stay."""
+    for ending in endings:
         if word.endswith(ending) and len(word) - len(ending) > 2:
-            word = word.removesuffix(ending)
-            return word[:-1] if word.endswith(_DOUBLED) else word
+            return word.removesuffix(ending)
     return word
 
 

@@ -26,7 +26,7 @@ def sends_private(steps: Sequence[Step]) -> bool:
     is_private = is_new_remote = False
     packed: set[str] = set()
     for step in steps:
-        name, values = program_name(step.program), [word.value for word in step.words]
+        name, values = program_name(step.program), step.values
         files = [value for value in values if _is_private(value, packed)]
         files += [redirect.target for redirect in step.redirects if _is_private(redirect.target, packed)]
         if name in tables.SHOWS and any(map(tables.PRIVATE_KEY.search, values)):
@@ -131,13 +131,10 @@ def _copies_to_bucket(name: str, values: Sequence[str]) -> bool:
     )
 
 
-def opens_tunnel(steps: Sequence[Step]) -> bool:
+def opens_tunnel(step: Step) -> bool:
     """Say whether a step lets everybody on the internet reach a port of this machine."""
-    for step in steps:
-        name, given = find_call(step, frozenset(tables.TUNNELS))
-        if name and not tables.TUNNELS[name].isdisjoint(given):
-            return True
-    return False
+    name, given = find_call(step, frozenset(tables.TUNNELS))
+    return bool(name) and not tables.TUNNELS[name].isdisjoint(given)
 
 
 def reroutes(text: str) -> bool:

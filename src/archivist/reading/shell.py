@@ -13,6 +13,8 @@ from archivist.reading import programs
 
 # Bounds the work: no program call that matters stands beyond this in a command line.
 LONGEST_COMMAND = 100_000
+# Rules compare the steps of calls with each other; nobody writes a line of more, but a log may hold one.
+MOST_STEPS = 60
 # Bounds the recursion into `bash -c` within `bash -c`.
 _DEEPEST_SHELL = 3
 
@@ -46,7 +48,7 @@ _VALUED_FLAGS = frozenset((
 ))  # fmt: skip
 # A program that lies in the project, without the ending of a script that anybody may have written for once.
 _OWN_PROGRAM = lazy_pattern(r"\./(?:(?:scripts?|bin|tools?)/)?[\w-]+|(?:scripts?|bin|tools?)/[\w-]+")
-_TASK = lazy_pattern(r"[a-z][a-z-]{1,19}")
+TASK_WORD = lazy_pattern(r"[a-z][a-z-]{1,19}")
 # A function's body runs when it is called, if ever.
 _DEFINES = lazy_pattern(r"[\w-]\s?\(\)\s?\{")
 # Operators next to a step that may not have run, or whose status is lost.
@@ -102,6 +104,16 @@ class Step(NamedTuple):
     def name(self) -> str:
         """Return the program with its subcommand."""
         return f"{self.program} {self.subcommand}".rstrip()
+
+    @property
+    def values(self) -> list[str]:
+        """Return its words as programs receive them, with variables that are set and wrappers."""
+        return [word.value for word in self.words]
+
+    @property
+    def called_values(self) -> list[str]:
+        """Return its words from the first program on, without variables that are set for it."""
+        return self.values[len(self.assignments) :]
 
     @property
     def is_writing(self) -> bool:
@@ -305,7 +317,7 @@ def _make_step(simple: _SimpleCommand, command: str) -> Step:
     subcommand, taken = _subcommand(program, rest)
     if at < len(words) and rest and not subcommand and _OWN_PROGRAM.fullmatch(words[at].value):
         # A project's own program is mostly asked for one of its tasks.
-        subcommand = rest[0].value if _TASK.fullmatch(rest[0].value) else ""
+        subcommand = rest[0].value if TASK_WORD.fullmatch(rest[0].value) else ""
         taken = frozenset((0,)) if subcommand else taken
     rest = [word for index, word in enumerate(rest) if index not in taken]
     return Step(

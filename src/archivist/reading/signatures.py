@@ -79,9 +79,9 @@ _KEY_WORDS = 8
 _WORDS = 16
 
 _ANSI = lazy_pattern(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
-# The left side of a frame around a message.
 # A test that mocha lists: its suite, and on the next line its title.
 _LISTED_TEST = lazy_pattern(r"^( {0,8}\d{1,3}\) \S.{0,200})\n {0,24}(\S.{0,200}):$", re.MULTILINE)
+# The left side of a frame around a message.
 _BORDER = lazy_pattern(r"^[│╷╵] ?", re.MULTILINE)
 _WRAPPING = lazy_pattern(r"</?(?:tool_use_error|output|stdout|stderr|error|returncode)>")
 

@@ -27,6 +27,7 @@ from archivist.reading.same_words import (
     CONTRACTION,
     NUMERALS,
     SENTENCE,
+    cut_ending,
     find_turn,
     have_same_code,
     have_same_words,
@@ -183,10 +184,8 @@ _UNITS = {
 def _stem(word: str) -> str:
     """Cut the usual endings, and long words to their beginning: `config` is `configuration`."""
     word = NUMERALS.get(word.lower(), word.lower())
-    for ending in ("ing", "ies", "ed", "es", "s", "e", "y"):
-        if word.endswith(ending) and len(word) - len(ending) > 2:
-            return word.removesuffix(ending)[:_STEM_CHARACTERS]
-    return word if word[0].isdigit() else word[:_STEM_CHARACTERS]
+    stem = cut_ending(word, ("ing", "ies", "ed", "es", "s", "e", "y"))
+    return word if stem == word and word[0].isdigit() else stem[:_STEM_CHARACTERS]
 
 
 def _stems(words: str) -> frozenset[str]:

@@ -24,22 +24,14 @@ _SHORTEST_LINE = 4
 
 
 def edit_slip(calls: Sequence[ToolCall], refused: ToolCall) -> str:
-    """Return what a refused edit got wrong, as far as the run shows it; or nothing."""
-    if slip := indentation_slip(calls, refused):
-        return slip
-    return SEVERAL if len({change.file for change in refused.changes}) > 1 else ""
-
-
-def indentation_slip(calls: Sequence[ToolCall], refused: ToolCall) -> str:
-    """Return which white space a refused edit got wrong, tabs or spaces; nothing if that was not it."""
+    """Return what a refused edit got wrong, as far as the run shows it: tabs, spaces, several files."""
+    several = SEVERAL if len({change.file for change in refused.changes}) > 1 else ""
     asked = [line for change in refused.changes for line in change.old.splitlines() if line.strip()]
-    if not asked:
-        return ""
     shown: dict[str, set[str]] = {}
-    for line in _seen_lines(calls, refused):
+    for line in _seen_lines(calls, refused) if asked else ():
         shown.setdefault(line.strip(), set()).add(line[: len(line) - len(line.lstrip())])
     if any(line.strip() not in shown for line in asked):
-        return ""
+        return several
     wrong = [
         places
         for line in asked
@@ -47,7 +39,7 @@ def indentation_slip(calls: Sequence[ToolCall], refused: ToolCall) -> str:
         and line[: len(line) - len(line.lstrip())] not in (places := shown[text])
     ]
     if not wrong:
-        return ""
+        return several
     return TABS if any("\t" in place for places in wrong for place in places) else SPACES
 
 

@@ -16,7 +16,7 @@ from archivist.reading.runner_reports import RunnerReport, error_class, read_rep
 from archivist.reading.shell import ProjectStep
 from archivist.reading.signatures import Signature, message_words
 from archivist.reading.suite_state import SuiteRow, follow_tests
-from archivist.reading.wording import as_quotation, is_scratch
+from archivist.reading.wording import as_quotation
 from archivist.reading.works import TEST_FLAGS
 
 # A call that runs so much of the suite chose nothing; a suite of fewer tests may be in one file.
@@ -54,25 +54,17 @@ def suite_calls(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> list
 
 
 def digest_suites(
-    suites: Sequence[SuiteCall], calls: Sequence[ToolCall], suspicion: Callable[..., str] | None
+    suites: Sequence[SuiteCall], calls: Sequence[ToolCall], suspicion: Callable[..., str]
 ) -> dict[str, Any]:
     """Return the last result of each way in which a run ran tests, and which tests it saw mended."""
-    edited = max(
-        (
-            act.at
-            for act in calls
-            for edit in act.changes
-            if not edit.is_restored and not is_scratch(edit.file)
-        ),
-        default=-1,
-    )
+    edited = max((act.at for act in calls if act.changes_project), default=-1)
     rows: list[SuiteRow] = []
     for each in suites:
         failing = [
             [as_quotation(test.name)[:_LONGEST_NAME], error_class(test.error), _key_words(test.name)]
             # Told to later runs as they are.
             for test in each.report.failing
-            if suspicion is not None and not suspicion(test.name, "")
+            if not suspicion(test.name, "")
         ]
         chosen = [name[:_LONGEST_CHOSEN] for name in each.chosen[:_MOST_CHOSEN]]
         failed, is_stale = max(each.report.failed, len(each.report.failing)), edited > each.act.at
@@ -89,12 +81,9 @@ def digest_suites(
 
 def _key_words(name: str) -> str:
     """Return the words that stand for a test in the key of its failure."""
-    is_python = ".py::" in name
-    return (
-        re.sub(r"\[.*", "", name.rpartition("::")[2])
-        if is_python
-        else Signature("", "", message_words(name)).key[2:]
-    )
+    if ".py::" in name:
+        return re.sub(r"\[.*", "", name.rpartition("::")[2])
+    return Signature("", "", message_words(name)).key[2:]
 
 
 def find_unfiltered(

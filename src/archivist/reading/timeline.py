@@ -9,11 +9,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from archivist.records.run_words import EventKind
+from archivist.records.run_words import CALL_KINDS, EventKind
 
 # How many calls later a success still counts as the recovery from a failure.
 _REACH = 12
-_CALLS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
+_SHELLS = ("bash", "shell", "exec_command", "execute_bash", "local_shell", "terminal", "run")
 # What stands before a command's own name: a change of folder, variables, wrappers.
 _PRELUDE = re.compile(
     r"(?:cd\s++[^\s;&]++\s*+(?:&&|;)\s*+|\w++=\S*+\s++|set\s++-[^\s;]++\s*+;?\s*+"
@@ -65,15 +65,7 @@ class ToolUse(NamedTuple):
 
 def program_of(tool: str, text: str) -> str:
     """Return what a call runs: of a shell the program, else the tool."""
-    if tool.lower() not in (
-        "bash",
-        "shell",
-        "exec_command",
-        "execute_bash",
-        "local_shell",
-        "terminal",
-        "run",
-    ):
+    if tool.lower() not in _SHELLS:
         return tool
     command = text.strip()
     prelude = _PRELUDE.match(command)
@@ -91,7 +83,7 @@ def mark_steps(
     marks: dict[int, StepMark] = {}
     waiting: dict[str, int] = {}
     for at, event in enumerate(events):
-        if event.kind in _CALLS:
+        if event.kind in CALL_KINDS:
             program = program_of(event.tool, event.text)
             if event.is_error or event.seq in failed:
                 marks[event.seq] = StepMark.FAILED
@@ -114,7 +106,7 @@ def fold_timeline(events: Sequence[EventOutline], marks: dict[int, StepMark]) ->
 
     def close_stretch() -> None:
         if stretch:
-            tools = Counter(program_of(each.tool, each.text) for each in stretch if each.kind in _CALLS)
+            tools = Counter(program_of(each.tool, each.text) for each in stretch if each.kind in CALL_KINDS)
             ends = stretch[0].seq, stretch[-1].seq
             parts.append(TimelinePart(*ends, None, len(stretch), tuple(tools.most_common(4))))
             stretch.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from archivist.cold_start import lazy_pattern
@@ -54,13 +54,20 @@ def find_undone_edits(calls: Sequence[ToolCall]) -> list[UndoneEdit]:
         undone = [(change, edit) for change, edit in standing if _undoes(call, change, calls)]
         for change, edit in undone:
             standing.remove((change, edit))
-            is_again = any(_is_same_text(later, change) for later in _later_edits(calls, call))
+            again = change.file, change.old, change.new
+            is_again = bool(change.new) and any(
+                (other.file, other.old, other.new) == again
+                for later in calls[call.at + 1 :]
+                for other in later.changes
+                if not later.has_failed
+            )
             # Among several edits nothing shows which one the check failed of.
             is_alone = all(other is edit for other in suspects)
             if last_failing and last_failing.at > edit.at and is_alone and not is_again:
                 found.append(UndoneEdit(change, edit, last_failing, call))
         if call.has_failed:
-            if _is_check(call):
+            checks = (command_purpose(step) not in ("", "run", "format") for step in call.steps)
+            if call.is_test or any(checks):
                 last_failing, suspects = call, [edit for _, edit in standing]
             continue
         if last_failing and call.purpose == last_failing.purpose:
@@ -69,7 +76,11 @@ def find_undone_edits(calls: Sequence[ToolCall]) -> list[UndoneEdit]:
             # What was committed is not undone by putting a file back.
             standing = []
         elif not undone:
-            standing += [(change, call) for change in call.changes if _is_kept_edit(change)]
+            standing += [
+                (change, call)
+                for change in call.changes
+                if change.file and not (change.is_restored or change.is_whole or is_scratch(change.file))
+            ]
     return found
 
 
@@ -88,30 +99,13 @@ def _change_words(change: FileEdit) -> str:
     return clip_words(f"changing {code(old)} to {code(new)}", _LONGEST_CHANGE)
 
 
-def _is_kept_edit(change: FileEdit) -> bool:
-    return bool(change.file) and not (change.is_restored or change.is_whole or is_scratch(change.file))
-
-
-def _is_check(call: ToolCall) -> bool:
-    return call.is_test or any(command_purpose(step) not in ("", "run", "format") for step in call.steps)
-
-
-def _later_edits(calls: Sequence[ToolCall], call: ToolCall) -> Iterator[FileEdit]:
-    return (change for later in calls[call.at + 1 :] for change in later.changes if not later.has_failed)
-
-
-def _is_same_text(later: FileEdit, change: FileEdit) -> bool:
-    return bool(change.new) and (later.file, later.old, later.new) == (change.file, change.old, change.new)
-
-
 def _undoes(call: ToolCall, change: FileEdit, calls: Sequence[ToolCall]) -> bool:
     """Say whether a call brings the text back that a change replaced."""
     if call.has_failed:
         return False
-    for other in call.changes:
-        is_inverse = change.old and (other.old, other.new) == (change.new, change.old)
-        if is_inverse and base_name(other.file) == base_name(change.file):
-            return True
+    name = base_name(change.file)
+    if any(other.is_inverse_of(change) and base_name(other.file) == name for other in call.changes):
+        return True
     for step in call.steps:
         if step.program != "git":
             continue
@@ -124,11 +118,7 @@ def _undoes(call: ToolCall, change: FileEdit, calls: Sequence[ToolCall]) -> bool
         if verb in _PUTS_BACK and "--staged" not in step.flags and "-b" not in step.flags:
             names = [relative_path(name) for name in step.arguments]
             is_all = "." in names or verb == "revert"
-            if (
-                is_all
-                or relative_path(change.file) in names
-                or base_name(change.file) in map(base_name, names)
-            ):
+            if is_all or relative_path(change.file) in names or name in map(base_name, names):
                 return True
     return False
 

@@ -17,6 +17,7 @@ from archivist.reading import programs
 from archivist.reading.calls import UNFINISHED, ToolCall
 from archivist.reading.commands import is_preparation
 from archivist.reading.elsewhere import OUTSIDE, relative_folder, run_folders
+from archivist.reading.programs import words_of
 from archivist.reading.remedies import is_destructive
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import ProjectStep, Step, Word, parse
@@ -36,10 +37,6 @@ _COMMIT = ("commit", "git commit", "")
 _LONGEST_VALUE = 30
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 # What a task, a script or a program is for, by the words of its name.
 _PURPOSES = {
     word: purpose
@@ -56,27 +53,27 @@ _PURPOSES = {
     for word in named.split()
 }
 # Words that say less than any other of the same name.
-_WEAK_PURPOSES = _words("check checks verify validate ci precommit")
+_WEAK_PURPOSES = words_of("check checks verify validate ci precommit")
 # Programs that run a task of the project by its name, and words before that name.
-TASK_RUNNERS = _words(
+TASK_RUNNERS = words_of(
     "npm pnpm yarn bun deno make gmake just task cargo go dotnet mvn mvnw gradle gradlew mix rake rails"
     " composer flutter dart swift zig bazel sbt lein stack cabal nx turbo lerna mise moon poe inv invoke"
     " doit hatch pdm uv ruff biome vite next astro wrangler manage.py django-admin docker podman pre-commit"
 )
-_BEFORE_TASK = _words("run run-script r exec compose clean -- workspace")
+_BEFORE_TASK = words_of("run run-script r exec compose clean -- workspace")
 # With these, `run` is the task itself.
-_RUNNING = _words("cargo go dotnet swift flutter dart zig")
+_RUNNING = words_of("cargo go dotnet swift flutter dart zig")
 # Programs whose first word is a task.
-_NAMED_TASKS = _words("make gmake just task rake inv invoke doit poe")
+_NAMED_TASKS = words_of("make gmake just task rake inv invoke doit poe")
 # Tasks that bring something in, take something away or send something out are no routine.
-_NO_ROUTINE = _words(
+_NO_ROUTINE = words_of(
     "run install setup bootstrap deps clean reset drop purge destroy deploy publish release push login upload"
     " upgrade update help list"
 )
 # The purpose of a task whose name tells none.
 ALSO = "also"
 # Tools that are known by their own name.
-_TOOLS = _words(
+_TOOLS = words_of(
     "pytest py.test tox nox jest vitest mocha ava rspec ctest phpunit pest cypress karma unittest eslint"
     " oxlint flake8 pylint golangci-lint rubocop stylelint shellcheck ktlint detekt tsc mypy pyright"
     " basedpyright prettier black gofmt gofumpt rustfmt isort dprint webpack rollup esbuild tsup"
@@ -87,12 +84,14 @@ _RUNS_OTHERS = lazy_pattern(
     r"exec|x|run|develop|shell|--|\.|-{1,2}[a-z][\w-]{0,30}(?:=\S{0,40})?|v?\d[\d.]{0,10}"
 )
 _MOST_PREFIX = 6
-_NAME_PART = lazy_pattern(r"[A-Z]?[a-z\d]+|[A-Z\d]+")
+NAME_PART = lazy_pattern(r"[A-Z]?[a-z\d]+|[A-Z\d]+")
 # `pnpm lint` and `pnpm run lint` are one command; `bun test` and `bun run test` are two.
-_SAME_WITHOUT_RUN = _words("pnpm yarn")
+_SAME_WITHOUT_RUN = words_of("pnpm yarn")
 # Wrappers that change how long or where to a command runs, not what it does.
-_PASSING_WRAPPERS = _words("timeout gtimeout time nice ionice stdbuf nohup setsid unbuffer command exec env")
-_PASSING_VARIABLES = _words(
+_PASSING_WRAPPERS = words_of(
+    "timeout gtimeout time nice ionice stdbuf nohup setsid unbuffer command exec env"
+)
+_PASSING_VARIABLES = words_of(
     "CI NO_COLOR FORCE_COLOR CLICOLOR TERM COLUMNS PAGER GIT_PAGER RUST_BACKTRACE RUST_LOG DEBUG"
     " PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE npm_config_loglevel"
 )
@@ -105,23 +104,23 @@ _PASSING_FLAG = lazy_pattern(
     r"|failed-first|lf|ff|no-cov|log-?level=.*|verbosity=.*|runInBand|forceExit|progress=.*|message-format=.*)$"
 )
 # Those of them that may decide whether a call fails.
-_DECIDING_FLAGS = _words("--no-cov --runInBand --forceExit --lf --ff --failed-first")
+_DECIDING_FLAGS = words_of("--no-cov --runInBand --forceExit --lf --ff --failed-first")
 # Variables that only change what is printed.
 _PRINTING_VARIABLE = lazy_pattern(
     r"(?:NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|PYTHONUNBUFFERED|npm_config_loglevel|DEBUG|VERBOSE|V|TRACE"
     r"|\w{1,40}_(?:BACKTRACE|DEBUG|VERBOSE|TRACE|LOG|LOG_LEVEL|LOGLEVEL))="
 )
-_VALUED_PASSING_FLAGS = _words(
+_VALUED_PASSING_FLAGS = words_of(
     "--reporter --reporters --tb --maxfail --color --message-format --loglevel --log-level --verbosity"
 )
 # Flags before the name of tests, of a package, of a file that is part of the project's set-up.
-TEST_FLAGS = _words("-k -t -g --grep --testNamePattern --test-name-pattern -run --run --tests --only")
+TEST_FLAGS = words_of("-k -t -g --grep --testNamePattern --test-name-pattern -run --run --tests --only")
 _PACKAGE_FLAGS = {
-    "cargo": _words("-p --package"),
-    "npm": _words("-w --workspace"),
-    **dict.fromkeys(("pnpm", "turbo", "nx"), _words("--filter -F")),
+    "cargo": words_of("-p --package"),
+    "npm": words_of("-w --workspace"),
+    **dict.fromkeys(("pnpm", "turbo", "nx"), words_of("--filter -F")),
 }
-_SETUP_FLAGS = _words(
+_SETUP_FLAGS = words_of(
     "-c -p -f -C -d --config --project --configfile --rcfile --tsconfig --manifest-path --file --prefix"
     " --cwd --dir --env-file --bin --features --target --profile --example"
 )
@@ -173,7 +172,7 @@ def project_steps(
                 found.append(ProjectStep(*_COMMIT))
                 continue
             purpose = command_purpose(step) or other_task(step) if step.operator not in ("|", "||") else ""
-            outcome = _has_worked(act, step, purpose, is_first=is_first) if purpose else None
+            outcome = _could_run(act, step, purpose, is_first=is_first) if purpose else None
             # What a line does first may be what failed in it.
             is_first = is_first and is_preparation(step)
             place, command = relative_folder(folder, root), general_form(step, root, purpose)
@@ -194,7 +193,7 @@ def count_commands(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> l
     # What passed since the project was last changed: a commit comes after it.
     checked: set[tuple[str, str, str]] = set()
     for act, steps in calls:
-        if any(not change.is_restored and not is_scratch(change.file) for change in act.changes):
+        if act.changes_project:
             checked.clear()
         for step in steps:
             name = step[:3]
@@ -203,9 +202,13 @@ def count_commands(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> l
                 for before in checked:
                     counts[before][4] = 1
             elif step.worked is not None:
-                _count(counts.setdefault(name, [0] * 5), act, step.worked, step.purpose)
+                ran = counts.setdefault(name, [0] * 5)
+                ran[not step.worked] += 1
                 if step.worked and act.failure is None:
+                    ran[2] += 1
                     checked.add(name)
+                if "test" in step.purpose:
+                    ran[3] = max(ran[3], _passed_tests(act.event.output))
     commits = counts.pop(_COMMIT, None)
     often = sorted(counts.items(), key=lambda item: -sum(item[1][:2]))[:_MOST_COMMANDS]
     return [
@@ -213,13 +216,6 @@ def count_commands(calls: Iterable[tuple[ToolCall, Sequence[ProjectStep]]]) -> l
         for names, worked in (*often, *(((_COMMIT, commits),) if commits else ()))
         if not is_destructive(names[1])
     ]
-
-
-def _count(ran: list[int], act: ToolCall, outcome: bool, purpose: str) -> None:
-    ran[not outcome] += 1
-    ran[2] += outcome and act.failure is None
-    if "test" in purpose:
-        ran[3] = max(ran[3], _passed_tests(act.event.output))
 
 
 def _passed_tests(output: str) -> int:
@@ -236,7 +232,7 @@ def command_purpose(step: Step) -> str:
         # A runner of tasks, as in `hatch run lint`.
         return _PURPOSES.get(step.program, "")
     # Behind a program that runs others, as in `corepack pnpm lint` or `mise exec -- pnpm lint`.
-    words = [word.value for word in step.words]
+    words = step.values
     if step.program in programs.LOOKS | programs.PREPARATIONS or len(words) < 3:
         return ""
     for at, word in enumerate(words[1:_MOST_PREFIX], 1):
@@ -270,7 +266,7 @@ def _own_purpose(step: Step) -> str:
         return by_task if by_task not in ("", "check") else _PURPOSES.get(program, by_task)
     if program in _TOOLS:
         return purpose_of_name(program)
-    call = next((word.value for word in step.words if word.value.endswith(step.program)), "")
+    call = next((value for value in step.values if value.endswith(step.program)), "")
     is_own_script = "/" in call.removeprefix("./") and not call.startswith(("/", "~"))
     return purpose_of_name(step.program) if is_own_script and _SCRIPT_PATH.match(call) else ""
 
@@ -281,7 +277,7 @@ def other_task(step: Step) -> str:
         step.program in TASK_RUNNERS - _RUNNING and "run" in (*step.subcommand.split(), *step.arguments[:1])
     )
     task = task_name(step) if is_named else ""
-    parts = {part.lower() for part in _NAME_PART.findall(task)}
+    parts = {part.lower() for part in NAME_PART.findall(task)}
     is_routine = parts and not _FILE.match(task) and parts.isdisjoint(_NO_ROUTINE)
     return ALSO if is_routine and not step.wrappers else ""
 
@@ -296,13 +292,13 @@ def task_name(step: Step) -> str:
 
 def purpose_of_name(name: str) -> str:
     """Return what a task, a script or a check of this name is for."""
-    parts = [part.lower() for part in _NAME_PART.findall(name)]
+    parts = [part.lower() for part in NAME_PART.findall(name)]
     found = next((_PURPOSES[part] for part in parts if part in _PURPOSES), "")
     # `check` is the project's, `license-check` is somebody's.
     return found or ("check" if parts and all(part in _WEAK_PURPOSES for part in parts) else "")
 
 
-def _has_worked(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> bool | None:
+def _could_run(act: ToolCall, step: Step, purpose: str, *, is_first: bool) -> bool | None:
     """Say whether a step of a call could run; None when the call does not tell."""
     event, failure = act.event, act.failure
     if not UNFINISHED.isdisjoint(event.extra):

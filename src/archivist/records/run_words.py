@@ -54,6 +54,9 @@ class EventKind(StrEnum):
     OTHER = "other"
 
 
+CALL_KINDS = (EventKind.TOOL_CALL, EventKind.EDIT, EventKind.TEST)
+
+
 class Action(StrEnum):
     """The outcome of an attempt."""
 

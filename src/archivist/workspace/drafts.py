@@ -17,10 +17,11 @@ from typing import NamedTuple
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.failures import Failure
+from archivist.reading.observed import ObservedFailure
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.replacements import Cure
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import ObservedFailure, RunReading
+from archivist.reading.run import RunReading
 from archivist.reading.wording import (
     advice,
     base_name,

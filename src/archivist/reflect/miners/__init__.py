@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from archivist.lessons.candidate import Candidate
 from archivist.reading.history import RunHistory
+from archivist.reading.observed import ANY_OPTION
 from archivist.reading.probes import is_one_off
-from archivist.reading.refused_options import ANY_OPTION
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
 from archivist.reading.signatures import HOLLOW, message_words

@@ -12,8 +12,8 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import called_words, is_display_step
+from archivist.reading.observed import ANY_OPTION, refusing_step
 from archivist.reading.outcomes import has_worked
-from archivist.reading.refused_options import ANY_OPTION, refusing_step
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more

@@ -20,6 +20,7 @@ from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
 from archivist.reading.launchers import cure_by_launcher, is_of_runtime, is_of_start, launched_call
 from archivist.reading.making import PACKAGE_MANAGERS
+from archivist.reading.observed import CODE_KINDS, ObservedFailure
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
 from archivist.reading.remedies import (
@@ -36,7 +37,7 @@ from archivist.reading.remedies import (
     split_steps,
 )
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, ObservedFailure, RunReading, call_text, digest_failure
+from archivist.reading.run import RunReading, call_text, digest_failure
 from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
 from archivist.reading.tool_names import is_host_tool

@@ -11,6 +11,7 @@ from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import is_plain_name
 from archivist.reading.command_risks import text_risk
 from archivist.reading.failures import Failure
+from archivist.reading.observed import ANY_PROGRAM
 from archivist.reading.packages import (
     distribution_name,
     installs,
@@ -26,7 +27,6 @@ from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
 from archivist.reading.shell import parse
-from archivist.reading.uninstalled import ANY_PROGRAM
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,

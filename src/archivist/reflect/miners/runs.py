@@ -46,7 +46,7 @@ def mine_providers(material: Material) -> Iterator[Candidate]:
         if provider:
             yield from _compare(material, purpose, provider, here, past.attempts(project, purpose))
         if provider and episode.model:
-            models = past.attempts_by_model(project, purpose, provider)
+            models = past.attempts(project, purpose, provider)
             yield from _compare(material, purpose, episode.model, here, models, provider)
 
 

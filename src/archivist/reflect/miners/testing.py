@@ -10,9 +10,10 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import is_plain_name
 from archivist.reading.making import mends_style
+from archivist.reading.observed import CODE_KINDS
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, call_text
+from archivist.reading.run import call_text
 from archivist.reading.runner_reports import TIMEOUT, error_class, read_report, shown_class
 from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling

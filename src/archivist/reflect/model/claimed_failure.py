@@ -28,10 +28,11 @@ from archivist.reading.commands import is_help
 from archivist.reading.cures import HORIZON
 from archivist.reading.failures import Failure, detect_failure, failure_key, other_failures
 from archivist.reading.narrower_runs import leaves_out_failure
+from archivist.reading.observed import CODE_KINDS, ObservedFailure
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind, is_destructive, split_steps
 from archivist.reading.rules import FailureKind
-from archivist.reading.run import CODE_KINDS, ObservedFailure, call_text
+from archivist.reading.run import call_text
 from archivist.reading.wording import is_scratch
 from archivist.records import Event, EventKind
 from archivist.reflect.miners.material import Case, Material

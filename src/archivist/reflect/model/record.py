@@ -14,12 +14,13 @@ from archivist.capture.clean import Cleaner
 from archivist.cold_start import lazy_pattern
 from archivist.lessons.risky_text import suspicion
 from archivist.lessons.support import content_words, holds_form
-from archivist.reading.calls import CALL_KINDS, ToolCall
+from archivist.reading.calls import ToolCall
 from archivist.reading.failures import other_failures
+from archivist.reading.observed import ObservedFailure
 from archivist.reading.outcomes import has_worked
-from archivist.reading.run import ObservedFailure
 from archivist.reading.wording import is_scratch, relative_path, without_paths
 from archivist.records import Entry, Episode, Event, EventKind, Lesson, Usage
+from archivist.records.run_words import CALL_KINDS
 from archivist.reflect.miners.material import Case, Material
 from archivist.reflect.model.claimed_failure import (
     SOON,

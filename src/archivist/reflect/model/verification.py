@@ -31,12 +31,12 @@ from archivist.lessons.support import (
     unshown_cause,
     unshown_name,
 )
-from archivist.reading.calls import CALL_KINDS, ToolCall
+from archivist.reading.calls import ToolCall
 from archivist.reading.outcomes import has_step_worked, has_worked
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.wording import code
 from archivist.records import Category, EpisodeStatus, Event, Evidence, Lesson
-from archivist.records.run_words import TYPED
+from archivist.records.run_words import CALL_KINDS, TYPED
 from archivist.records.words import MODEL_ORIGIN
 from archivist.reflect.miners.material import Case, Material, importance, make_candidate
 from archivist.reflect.miners.wish_frames import LONGEST_WISH
