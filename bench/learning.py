@@ -231,7 +231,7 @@ def score_session(session: Session, lines: Sequence[BriefLine], history: KindHis
     score.of["briefs"] = 1
     score.hits["lines"] = len(lines)
     score.hits["other lines"] = sum(not line.kinds and not line.commands for line in lines)
-    score.hits["asked"] = sum(line.text.count(" runs") for line in lines if line.text.startswith(_ASKED))
+    score.hits["asked"] = sum(line.text.count("“") for line in lines if line.text.startswith(_ASKED))
     score.hits["tokens"] = sum(len(line.text) for line in lines) // 4
     if not session.kinds:
         score.of["quiet briefs"] = 1

@@ -487,10 +487,7 @@ def test_what_the_user_asks_for_in_many_runs_is_told_in_their_words(bank: Bank) 
     tasks = ("Draw the chart in blue", "Speed up the import", "Sort the table by date", "Mend the login")
     for hours, task in enumerate(tasks):
         _ask(bank, f"run-{hours}", task, "ok, now update the changelog and commit", hours=hours)
-    said = (
-        "“update the changelog” (asked in 4 of 4 runs, at the end);"
-        " “commit” (asked in 4 of 4 runs, at the end)"
-    )
+    said = "“update the changelog” (4 of 4 runs, at the end), “commit” (4, at the end)"
     assert _asked(bank) == f"The user often asks: {said}"
     assert "often asks" not in bank.sessions.brief_subagent("s-1/a", "shop").text
 
@@ -521,15 +518,15 @@ def test_a_request_with_and_without_a_hollow_word_is_told_once(bank: Bank) -> No
         said = "commit this" if hours % 2 else "commit"
         _ask(bank, f"run-{hours}", f"Task number {hours}", said, hours=hours)
     assert _asked(bank) in (
-        "The user often asks: “commit” (asked in 6 of 6 runs, at the end)",
-        "The user often asks: “commit this” (asked in 6 of 6 runs, at the end)",
+        "The user often asks: “commit” (6 of 6 runs, at the end)",
+        "The user often asks: “commit this” (6 of 6 runs, at the end)",
     )
 
 
 def test_a_request_in_ever_other_words_is_told_by_what_they_share(bank: Bank) -> None:
     for hours, thing in enumerate(("prices", "orders", "stock", "returns")):
         _ask(bank, f"run-{hours}", f"Task {thing}", f"start a helper for the {thing}", hours=hours)
-    assert _asked(bank) == "The user often asks: “start a helper” (asked in 4 of 4 runs, at the end)"
+    assert _asked(bank) == "The user often asks: “start a helper” (4 of 4 runs, at the end)"
 
 
 def test_what_a_script_asks_in_the_same_words_each_time_is_its_task(bank: Bank) -> None:
@@ -543,7 +540,7 @@ def test_what_the_task_itself_asks_for_beside_the_work_is_told_with_its_count(ba
     _ask(bank, "run-0", "Sort the rows by date. Use 3 subagents in parallel.", hours=0)
     _ask(bank, "run-1", "Why is the import slow? Spawn subagents for the stages.", "ok, mend it", hours=1)
     _ask(bank, "run-2", "Draw the chart in blue", "delegate the rest to subagents", hours=2)
-    assert _asked(bank) == "The user often asks: “Use 3 subagents in parallel” (asked in 3 of 3 runs)"
+    assert _asked(bank) == "The user often asks: “Use 3 subagents in parallel” (3 of 3 runs)"
 
 
 @pytest.mark.req("N7")

@@ -26,6 +26,7 @@ from archivist.reflect.requests import (
     Request,
     are_alike,
     is_denied,
+    without_opening,
 )
 
 # What is told was typed in so many of the latest runs, or of all in this share, and still is.
@@ -120,10 +121,11 @@ def _clauses_of(asked: Mapping[str, Sequence[Request]]) -> Iterator[_Clause]:
             if request.is_rule and any(at != run and are_alike(words, request.words) for at, words in rules):
                 continue
             ends = CLAUSE_END if request.is_head else _REQUEST_END
-            for place, words in enumerate(ends.split(request.words)):
+            for place, clause in enumerate(ends.split(request.words)):
+                words = without_opening(clause.strip())
                 is_short = len(words.split()) <= _LONGEST_CLAUSE
                 if is_short and not _NOT_TOLD.match(words) and (stems := own_stems(words)):
-                    yield _Clause(run, request, words.strip(), stems, request.is_head and not place)
+                    yield _Clause(run, request, words, stems, request.is_head and not place)
 
 
 def _group_clauses(clauses: Iterable[_Clause]) -> Iterator[list[_Clause]]:
@@ -178,15 +180,24 @@ def _typical_words(clauses: Sequence[_Clause]) -> str:
     """Return the user's own words that have most in common with those of the other runs."""
     counts = Counter(stem for clause in clauses for stem in clause.stems)
     # One word alone may be the end of a sentence.
-    sayings = [words for each in clauses for words in (each.words, *_sentence_of(each))]
+    sayings = [each.words for each in clauses]
+    sayings += [each.request.words for each in clauses if " " not in each.words]
     typed = Counter(words.lower() for words in sayings)
 
-    def typicality(words: str) -> tuple[bool, bool, float, int, int]:
+    def typicality(words: str) -> tuple[bool, bool, bool, float, int, int]:
         stems, times = own_stems(words), typed[words.lower()]
         shared = sum(counts[stem] - 1 for stem in stems) / (2 + len(stems))
-        # One word says little, unless most runs say no more.
-        is_telling = " " in words or 2 * times >= len(clauses)
-        return not words.endswith("?"), is_telling, shared, times, -len(words)
+        # One word says little, unless most runs say no more; so does what ends with a word of any sentence.
+        is_usual = 2 * times >= len(clauses)
+        is_whole = bool(own_stems(words.split()[-1]))
+        return (
+            not words.endswith("?"),
+            is_usual or " " in words,
+            is_usual or is_whole,
+            shared,
+            times,
+            -len(words),
+        )
 
     best = max(sayings, key=typicality)
     polite = _POLITE_END.search(best)
@@ -197,10 +208,6 @@ def _typical_words(clauses: Sequence[_Clause]) -> str:
         kept -= 1
     is_particular = kept < len(words) and words[kept].lower() in _BEFORE_PARTICULARS
     return " ".join(words[:kept] if is_particular and kept > 1 else words)
-
-
-def _sentence_of(clause: _Clause) -> list[str]:
-    return [] if " " in clause.words or clause.words == clause.request.words else [clause.request.words]
 
 
 def _says_all(request: Request, words: str) -> bool:

@@ -212,7 +212,7 @@ def _requests_of(message: str, *, is_task: bool) -> Iterator[Request]:
         if is_foreign:
             return
         sentence = _ADDRESS.sub("", spoken).replace("\u2019", "'")
-        said = _without_opening(sentence).rstrip(" .!\u3002\uff01")
+        said = without_opening(sentence).rstrip(" .!\u3002\uff01")
         is_head = begins_task and not place
         if len(words) > _LONGEST_MESSAGE and len(said.split()) > _SHORT_SENTENCE:
             continue
@@ -238,7 +238,8 @@ def _requests_of(message: str, *, is_task: bool) -> Iterator[Request]:
                     yield Request(part.strip(), is_head=is_head and not at)
 
 
-def _without_opening(sentence: str) -> str:
+def without_opening(sentence: str) -> str:
+    """Return a sentence without what only leads to it: "ok, please", "can you", "and then"."""
     opening = _OPENING.match(sentence)
     return sentence[opening.end() :] if opening else sentence
 
@@ -246,7 +247,7 @@ def _without_opening(sentence: str) -> str:
 def _after_lead(said: str) -> str:
     """Return the firm order behind the task itself, or behind a remark, where it says all alone."""
     for end in CLAUSE_END.finditer(said) if not _OCCASION.match(said) else ():
-        rest = _without_opening(said[end.end() :]).strip()
+        rest = without_opening(said[end.end() :]).strip()
         if _FIRM.match(rest) and _is_firm(rest) and not _POINTS_BACK.search(rest):
             return rest
     return said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from archivist.lessons.contradiction import contradicts
 from archivist.reading.programs import LOOKS
 from archivist.reading.run import RunReading
 from archivist.reading.signatures import message_words
-from archivist.reading.wording import clip_words, format_rule, tags
+from archivist.reading.wording import LONGEST_SUMMARY, clip_words, format_rule, tags
 from archivist.records import Event, LessonType, Severity
 from archivist.records.lesson import REQUEST_KEY
 from archivist.records.run_words import TYPED
-from archivist.reflect.habits import select_habits
+from archivist.reflect.habits import Habit, select_habits
 from archivist.reflect.miners.material import Material
 from archivist.reflect.miners.wish_frames import (
     CLAUSE_MARKS,
@@ -186,22 +186,30 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
     habits = select_habits(latest)
     runs = tuple({run for habit in habits for run in habit.runs})
     if this in runs:
-        counts = [
-            f"“{habit.words}” (asked in {len(habit.runs)} of {len(latest)} runs"
-            f"{', at the end' if habit.is_at_end else ''})"
-            for habit in habits
-        ]
         lesson = make_wish(
             material, made[0][0], "; ".join(habit.words for habit in habits), is_standing=False
         )
         yield replace(
             lesson,
             key=f"{material.project}|{REQUEST_KEY}",
-            summary=clip_words(f"The user often asks: {'; '.join(counts)}"),
+            summary=clip_words(_list_habits(habits, len(latest))),
             rule="",
             importance=_ONCE_IMPORTANCE,
             earlier_runs=runs,
         )
+
+
+def _list_habits(habits: Sequence[Habit], runs: int) -> str:
+    """Say what the user often asks for, each with its runs, as much as has room."""
+    text = "The user often asks: "
+    for place, habit in enumerate(habits):
+        count = f"{len(habit.runs)}" if place else f"{len(habit.runs)} of {runs} runs"
+        count += ", at the end" if habit.is_at_end else ""
+        longer = f"{text}{', ' if place else ''}“{habit.words}” ({count})"
+        if place and len(longer) > LONGEST_SUMMARY:
+            break
+        text = longer
+    return text
 
 
 def make_wish(material: Material, event: Event, wish: str, *, is_standing: bool) -> Candidate:
