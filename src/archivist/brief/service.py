@@ -286,7 +286,12 @@ class Briefs(BankService):
 
         found = heal(self._bank, error, HealRequest(tool, command, repo, project, run, provider))
         text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
-        return found._replace(text=text, why_no_lesson="" if text else "no remedy known for this error")
+        if text:
+            return found._replace(text=text)
+        why = "no remedy known for this error"
+        if calls := self._bank.failing_calls.find_calls(error, repo or project):
+            why += f"; earlier runs met it: {', '.join(call.name for call in calls)}"
+        return found._replace(text="", why_no_lesson=why)
 
 
 def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
