@@ -281,6 +281,23 @@ def test_a_check_that_finds_faults_is_told_with_what_it_finds(bank: Bank) -> Non
     assert _line(bank) == f"Commands here: {said}"
 
 
+def test_what_other_forms_of_a_command_found_is_not_counted_for_its_green_runs(bank: Bank) -> None:
+    for hours, code in enumerate(("TS2345", "TS2345", "", "", "")):
+        found = f"src/a.ts(4,{hours}): error {code or 'TS2339'}: something about line {hours}"
+        _fail(bank, f"red-{hours}", "pnpm test" if code else "pnpm test -- --grep cart", found, hours=hours)
+    green = Event(run="", seq=0, kind=EventKind.TOOL_CALL, tool="Bash", text="pnpm test", target="pnpm test",
+                  output="ERROR:cert.cc:807] Error parsing certificate\n3 passing", exit_code=0)  # fmt: skip
+    part = replace(green, seq=1, text="pnpm test -- --grep cart", exit_code=2,
+                   output="src/a.ts(4,9): error TS2345: something")  # fmt: skip
+    for hours in range(5, 9):
+        when = START + timedelta(hours=hours)
+        episode = Episode(id=f"green-{hours}", project="shop", started=when, finished=when)
+        bank.capture(episode, [replace(each, run=episode.id) for each in (green, part)])
+        bank.reflect(episode.id)
+    hit = bank.recall(Query(text="how are the tests run", repo="shop")).hits[0]
+    assert hit.text == "test `pnpm test` (passed in 4 of 6 runs; found TS2345 in 2 of 6 runs)"
+
+
 def _failing(bank: Bank) -> str:
     text = bank.brief(repo="shop", fence=False).text
     return next((line for line in text.splitlines() if line.startswith("Failed here lately")), "")

@@ -123,7 +123,8 @@ class WorkingCommand(NamedTuple):
     `run` is the latest in which it passed. `found_in` counts the latest runs in which it found faults,
     `errors` are those it found most, and `events` show them. `is_plain`: a run finds it without being told.
     `gated` counts the runs, of those that committed, in which it passed last before a commit, `failed_in`
-    those in which it found anything, `purpose_runs` those that tried any command for its purpose.
+    those in which it found anything, `purpose_runs` those that tried any command for its purpose. `red_in`
+    are the runs in which not all of its calls passed.
     """
 
     purpose: str
@@ -140,11 +141,12 @@ class WorkingCommand(NamedTuple):
     commits: int = 0
     failed_in: int = 0
     purpose_runs: int = 0
+    red_in: frozenset[int] = frozenset()
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
         shown = {**self._asdict(), "errors": "; ".join(self.errors)}
-        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in", "purpose_runs"):
+        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in", "purpose_runs", "red_in"):
             del shown[name]
         return shown
 
@@ -435,7 +437,9 @@ def count_found(
         entries = [
             (run, entry)
             for run, _, entry in _entries_of(noted)
-            if entry.get("kind") in _OF_CODE
+            # What a run found whose calls all passed, another form of the command did.
+            if run in each.red_in
+            and entry.get("kind") in _OF_CODE
             and entry["name"] not in names
             and f"{each.command} ".startswith(f"{entry['name']} ")
         ]
@@ -446,13 +450,11 @@ def count_found(
         runs = {
             run for run, entry in entries if not errors or not {*errors}.isdisjoint(entry.get("errors") or ())
         }
-        failed_in = min(len({run for run, _ in entries}), each.tried)
+        failed_in = len({run for run, _ in entries})
         if not errors and len(runs) < _LEAST_RED:
             runs.clear()
         events = _events_of(entry for _, entry in entries)
-        # Other forms of the command are counted by themselves.
-        found_in = min(len(runs), each.tried)
-        counted = each._replace(found_in=found_in, failed_in=failed_in)
+        counted = each._replace(found_in=len(runs), failed_in=failed_in)
         told.append(counted._replace(errors=tuple(errors), events=events))
     return tuple(told)
 
@@ -657,7 +659,10 @@ def select_commands(
             purpose, command, folder, len(passed), len(of_runs), run=run, is_plain=is_plain
         )
         used = len(trying[command if purpose == "also" else purpose])
-        found = found._replace(gated=gated, commits=commits, purpose_runs=used)
+        red_in = frozenset(
+            age for age, (ran, failed, passed_in, _) in of_runs.items() if passed_in < ran - failed
+        )
+        found = found._replace(gated=gated, commits=commits, purpose_runs=used, red_in=red_in)
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""
