@@ -28,7 +28,7 @@ from archivist.reading.wording import (
     quote_error,
 )
 from archivist.reading.works import command_purpose, purpose_of_name
-from archivist.records import Category, EpisodeStatus
+from archivist.records import Category, EpisodeStatus, Evidence
 from archivist.reflect.miners.material import Case, Material, make_candidate
 
 # A flaky test costs every run, so it is told early.
@@ -202,14 +202,13 @@ def mine_unfiltered(material: Material) -> Iterator[Candidate]:
             continue
         # Of the ways that ran fewer tests the one that most runs took; of another program only the proven.
         whole = max(row[3] for row in rows if row[0] == form)
-        fewer = Counter(
-            row[0] for row in rows if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0]
-        )
-        fewer = Counter({each: runs for each, runs in fewer.items() if _is_same_runner(each, form)})
+        partial = [row for row in rows if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0]]
+        fewer = Counter(row[0] for row in partial if _is_same_runner(row[0], form))
         fewer.update((proof.text,) if proof else ())
         better = next(iter(fewer.most_common(1)), ("", 0))[0]
+        shown = [event for name, *_, event in partial if name == better and isinstance(event, str)]
         action = f"use {code(better)}" if better else "whatever it is given"
-        yield make_candidate(
+        candidate = make_candidate(
             material,
             case,
             f"{code(form)} runs all tests{': ' if better else ', '}{action}",
@@ -219,6 +218,8 @@ def mine_unfiltered(material: Material) -> Iterator[Candidate]:
             words=("tests", "filter"),
             is_answer=True,
         )
+        # The line of the failure is our own, and its count another one in each run.
+        yield replace(candidate, detail="", evidence=Evidence(events=tuple(shown[-1:])))
 
 
 def _is_same_runner(form: str, other: str) -> bool:
