@@ -57,7 +57,7 @@ def test_a_warning_falls_silent_once_its_call_went_well_in_two_runs(bank: Bank) 
     assert "release stage" not in _told(bank)
     (left,) = [each for each in bank.brief(repo="shop").left if "release stage" in each.lesson.lesson.summary]
     assert left.reason == "out of date: its call went well in 2 runs since it was last met"
-    moments, out_of_date = bank.moments.explain("shop")
+    moments, out_of_date = bank.moments.list_told("shop")
     assert moments[left.lesson.lesson.id] == AT_FAILURE
     assert f"out of date: {out_of_date[left.lesson.lesson.id]}" == left.reason
     for form in ("known-issues", "yaml", "markdown"):

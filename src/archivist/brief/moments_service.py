@@ -42,7 +42,7 @@ class Moments(BankService):
         return found
 
     @reads(Layer.LESSONS)
-    def explain(self, repo: str = "") -> tuple[dict[str, str], dict[str, str]]:
+    def list_told(self, repo: str = "") -> tuple[dict[str, str], dict[str, str]]:
         """Return when each lesson is told, and why those that are out of date are not told at the start."""
         brief = self._bank.brief(BriefRequest(repo=repo))
         left = {each.lesson.lesson.id: each.reason for each in brief.left}

@@ -31,6 +31,8 @@ _ERROR_LINE = re.compile(
     r"|\w(?:Error|Exception)\b",
     re.IGNORECASE,
 )
+# To read all outputs takes 1 ms a thousand events, so a question is not taken for one.
+_QUESTION = re.compile(r"(?i)(?:how|why|what|when|where|which|who|does|did|is|are|was|were|should)\b")
 # What is an error wherever it stands: TS2554, ERR_INVALID_URL, SIGABRT, ENOENT. A class has too many errors.
 _CODE = re.compile(
     r"\b(?:[A-Z]{1,6}-?\d{3,5}|SIG[A-Z]{2,6}"
@@ -64,7 +66,7 @@ class FailingCalls(BankService):
         if not found.hits and len(whole) >= _SHORTEST:
             errors.append(whole)
         calls, lessons = self._find(errors, query)
-        hits = dict.fromkeys((*(calls[:_TOLD] if shows_calls else ()), *(lessons if shows_lessons else ())))
+        hits = [*(calls[:_TOLD] if shows_calls else ()), *(lessons if shows_lessons else ())]
         known = {hit.id for hit in hits}
         limit = DEFAULT_LIMIT if query.limit is None else query.limit
         rest = (hit for hit in found.hits if hit.id not in known)
@@ -81,10 +83,8 @@ class FailingCalls(BankService):
             return [], []
         asked = self._bank.searches.keep_apart(query)
         with self._bank.reading() as reader:
-            for said in dict.fromkeys(errors):
-                if calls := _find_calls(reader, said, asked):
-                    return calls, _find_lessons(reader, calls)
-        return [], []
+            calls = _find_calls(reader, errors, asked)
+            return calls, _find_lessons(reader, calls) if calls else []
 
 
 def find_errors(text: str) -> list[str]:
@@ -93,7 +93,9 @@ def find_errors(text: str) -> list[str]:
     A text of one word may be any error.
     """
     lines = [line.strip(_AROUND) for line in text.splitlines()]
-    errors = [line for line in lines if " " in line and _ERROR_LINE.search(line)]
+    errors = [
+        line for line in lines if " " in line and _ERROR_LINE.search(line) and not _QUESTION.match(line)
+    ]
     codes = list(dict.fromkeys(_CODE.findall(text)))
     word = text.strip(_AROUND)
     is_word = len(word) >= _SHORTEST and not re.search(r"\s", word)
@@ -125,9 +127,14 @@ def _find_lessons(reader: Reader, calls: list[Hit]) -> list[Hit]:
     ]
 
 
-def _find_calls(reader: Reader, said: str, asked: Query) -> list[Hit]:
-    conditions = equals("is_error", 1), not_equals("tool", ""), contains_text("output", said)
-    events = reader.select(Event, *conditions, order=("-time",), limit=_CANDIDATES)
+def _find_calls(reader: Reader, errors: list[str], asked: Query) -> list[Hit]:
+    """Return the failing calls that printed the first of the errors that any printed, the latest first."""
+    printed = any_of(*((contains_text("output", error),) for error in errors))
+    conditions = equals("is_error", 1), not_equals("tool", ""), printed
+    found = reader.select(Event, *conditions, order=("-time",), limit=_CANDIDATES)
+    outputs = [event.output.lower() for event in found]
+    said = next((each.lower() for each in errors if any(each.lower() in text for text in outputs)), "")
+    events = [event for event, text in zip(found, outputs, strict=True) if said in text]
     runs = reader.records("episode", [event.run for event in events])
     provenances = reader.run_provenances(runs)
     hits = []
@@ -136,7 +143,7 @@ def _find_calls(reader: Reader, said: str, asked: Query) -> list[Hit]:
         repo = run.project if isinstance(run, Episode) else ""
         if repo in asked.other_repos or (asked.repo and repo != asked.repo):
             continue
-        line = next((each for each in event.output.splitlines() if said.lower() in each.lower()), "")
+        line = next((each for each in event.output.splitlines() if said in each.lower()), "")
         hits.append(
             Hit(
                 kind="event",

@@ -111,7 +111,7 @@ def list_(
     repos = short_repos(lesson.repo for lesson in found)
     # Another bank's lessons, and those of all repositories, are told to nobody here.
     is_here = asked["repo"] != "*" and not click.get_current_context().params["is_global"]
-    moments, out_of_date = bank.moments.explain(asked["repo"] or "") if is_here else ({}, {})
+    moments, out_of_date = bank.moments.list_told(asked["repo"] or "") if is_here else ({}, {})
     columns: dict[str, Callable[[Lesson], object]] = {
         "ID": lambda lesson: lesson.short_id,
         "Freq": lambda lesson: lesson.shown_frequency,
