@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     import archivist.audit.service
     import archivist.brief.commands_service
     import archivist.brief.liveness_service
+    import archivist.brief.moments_service
     import archivist.brief.service
     import archivist.brief.session_service
     import archivist.capture.conversations_service
@@ -148,6 +149,7 @@ class Bank:
     briefs: archivist.brief.service.Briefs
     sessions: archivist.brief.session_service.SessionBriefs
     commands: archivist.brief.commands_service.Commands
+    moments: archivist.brief.moments_service.Moments
     failing_calls: archivist.recall.failing_calls_service.FailingCalls
     liveness: archivist.brief.liveness_service.Liveness
     audits: archivist.audit.service.Audits

@@ -345,13 +345,13 @@ def test_refused_edits_are_told_with_their_cause_or_where_a_third_of_the_runs_me
     apart = _refusals("src/a.py", "src/b.py", "docs/c.md", "web/d.ts")
     assert select_failing(apart, 13) == ()
     (plain,) = select_failing(apart, 12)
-    assert (plain.error, plain.advice) == ("old text not found", "read the lines again right before")
+    assert (plain.error, plain.advice) == ("old text not found", "read the lines again right before editing")
     # Most in files of one name, which others change too.
     plans = ("plans/cart/todo.md", "plans/tax/todo.md", "plans/mail/todo.md", "src/a.py")
     (found,) = select_failing(_refusals(*plans, error="changed since read"), 20)
     assert (found.error, found.advice) == (
         "changed since read, mostly in `todo.md`",
-        "read the file again right before",
+        "read the file again right before editing",
     )
     assert select_failing(_refusals("src/cart/index.ts", "src/tax/index.ts"), 20) == ()
     (patched,) = select_failing(_refusals("src/a.py", "src/b.py", slips=["several files"]), 20)
@@ -405,7 +405,7 @@ def test_refused_edits_are_told_where_several_runs_meet_them_with_what_avoids_th
     assert _failing(bank) == ""
     refuse("run-6", 6)
     said = "`Edit` in 2 of 7 runs (old text not found, mostly in `a.py`): read the lines again right before"
-    assert _failing(bank) == f"Failed here lately: {said}"
+    assert _failing(bank) == f"Failed here lately: {said} editing"
 
 
 @pytest.mark.req("N1")

@@ -137,6 +137,7 @@ def test_a_second_clone_learns_from_the_sessions_of_the_first(
     dry = run(clone, "setup", "--dry-run").out
     assert "3 found: 2 of claude-code, 1 of gemini-cli" in dry
     assert f"those of other clones count too: {app}" in dry
+    assert "what you added, approved or forgot there is not known here: archivist share FOLDER" in dry
     done = json.loads(run(clone, "setup", "--yes", "--json").out)
     assert (done["project"], len(done["runs"]), _REMEDY in done["brief"]) == ("mill", 3, True)
     assert _REMEDY in run(clone, "brief").out
@@ -269,7 +270,7 @@ def test_what_holds_for_several_clients_is_said_once(run: Setup, fresh_home: Pat
     client_homes.codex(fresh_home, app, 1)
     client_homes.cursor(fresh_home, app, 2)
     said = run(app, "setup", "--yes", "--client", "vscode")
-    assert said.out.count("the MCP server is left out") == 1
+    assert said.out.count("add the MCP server for yourself") == 1
     assert "archivist install codex --user --server" in said.out
     assert "VS Code asks once" not in said.out
     assert "not found on this machine: cursor; to connect: archivist setup --client cursor" in said.out

@@ -481,14 +481,14 @@ def test_the_server_alone_is_added_for_the_user_without_a_second_hook(
     app = client_homes.make_repository(tmp_path / "app")
     (fresh_home / ".codex").mkdir()
     done = run(app, "setup", "--yes")
-    command = next(line for line in done.out.splitlines() if "MCP server is left out" in line)
+    command = next(line for line in done.out.splitlines() if "add the MCP server for yourself" in line)
     assert command.endswith("archivist install codex --user --server")
     added = run(app, "install", "codex", "--user", "--server")
     assert (added.code, added.err) == (0, "")
     assert not (fresh_home / ".codex" / "hooks.json").exists()
     doctor = run(app, "doctor")
     assert (doctor.code, "codex (user, MCP server)" in doctor.out) == (0, True), doctor.out
-    assert "MCP server is left out" not in run(app, "setup", "--dry-run").out
+    assert "add the MCP server for yourself" not in run(app, "setup", "--dry-run").out
     assert run(app, "uninstall", "codex", "--user").code == 0
     assert not (fresh_home / ".codex" / "config.toml").exists()
 

@@ -93,6 +93,23 @@ def test_undo_says_what_goes_with_the_bank(run: Setup, fresh_home: Path, tmp_pat
     assert "lessons (1 of which you wrote) and 2 runs" in shown
 
 
+def test_undo_names_the_clients_that_were_installed_by_hand(
+    run: Setup, fresh_home: Path, tmp_path: Path
+) -> None:
+    app = client_homes.make_repository(tmp_path / "app")
+    client_homes.gemini(fresh_home, app, 1)
+    run(app, "setup", "--yes")
+    assert "setup did not install it" not in run(app, "setup", "--undo", "--dry-run").out
+    run(app, "uninstall", "gemini")
+    run(app, "install", "gemini")
+    undone = run(app, "setup", "--undo", "--yes")
+    said = "Leave     gemini: setup did not install it; archivist uninstall gemini --project removes it"
+    assert " ".join(said.split()) in " ".join(undone.out.split())
+    assert undone.out.splitlines()[-1] == "Undone."
+    run(app, "uninstall", "gemini", "--project")
+    assert "archivist" not in "".join(path.read_text() for path in app.glob(".gemini/*"))
+
+
 def test_undo_says_how_a_bank_of_init_is_deleted(run: Setup, fresh_home: Path, tmp_path: Path) -> None:
     app = client_homes.make_repository(tmp_path / "app")
     client_homes.claude_code(fresh_home, app)

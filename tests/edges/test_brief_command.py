@@ -58,6 +58,9 @@ def test_asked_about_nothing_it_is_what_the_next_session_is_told(learnt: Command
     plain = learnt("brief", cwd=project / "billing").out
     assert "pip install freezegun" in plain
     assert plain.splitlines()[1:] == session.splitlines()[1:]
+    lessons = json.loads(learnt("brief", "--json", cwd=project / "billing").out)["lessons"]
+    yaml = learnt("brief", "--format", "yaml", cwd=project / "billing").out
+    assert re.findall(r'^- id: "(.*)"', yaml, re.MULTILINE) == [each["id"] for each in lessons]
     assert learnt("brief", "--format", "known-issues").out.startswith("## Known Issues")
 
 

@@ -642,6 +642,7 @@ def test_capture_prints_a_table_and_the_same_again_is_known(bank_cli: Command, p
     assert "runs      1" in bank_cli("capture", "s-1.jsonl").out
     again = bank_cli("capture", "s-1.jsonl")
     assert "files known already  1" in again.out
+    assert re.search(r"^ *new +0$", again.out, re.MULTILINE)
 
 
 @pytest.mark.req("A15")

@@ -163,7 +163,7 @@ def test_the_filters_of_recall(told: Command) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "", "two words", "x --kind rumour", "x --preset whim", "x --importance much",
+        "", "x --kind rumour", "x --preset whim", "x --importance much",
         "x --max 0", "x --max many", "x --window -1", "x --since someday", "x --since-cycle one",
     ],
 )  # fmt: skip

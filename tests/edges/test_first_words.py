@@ -19,6 +19,9 @@ from tests.conftest import Command
         ("config brief.holdout 0.1", 2, "archivist config set brief.holdout 0.1"),
         ("lessons show 1", 3, "did you mean m-001?"),
         ("lessons show 12", 3, "did you mean m-012?"),
+        ("lessons show m012", 3, "did you mean m-012?"),
+        ("lessons edit m-001 --text Tabs", 2, "--summary TEXT rewords it"),
+        ("lessons add preference", 2, 'archivist add preference "TEXT"'),
         ("doctor --fix", 2, "each warning says what mends it; --reindex rebuilds"),
         ("brief --xyzzy", 2, "archivist brief --help lists the options"),
     ],
@@ -33,6 +36,13 @@ def test_near_words_get_a_hint(bank_cli: Command, words: str, code: int, hint: s
 def test_an_empty_question_is_refused(bank_cli: Command, question: str) -> None:
     done = bank_cli("recall", question)
     assert (done.code, done.out, "QUERY is empty" in done.err) == (2, "", True)
+
+
+def test_a_question_needs_no_quotation_marks(bank_cli: Command) -> None:
+    bank_cli("lessons", "add", "Tests of the mill run with tox")
+    unquoted = bank_cli("recall", *["how", "are", "tests", "of", "the", "mill", "run"])
+    assert unquoted.out == bank_cli("recall", "how are tests of the mill run").out
+    assert "Tests of the mill run with tox" in unquoted.out
 
 
 @pytest.mark.parametrize("group", ["lessons", "episodes"])

@@ -74,10 +74,10 @@ def test_a_lesson_is_listed_with_its_remedy_first_and_its_repository_apart(
     learnt: Command, project: Path
 ) -> None:
     heading, row = _ESCAPES.sub("", _on_terminal(project, "lessons", "list")).splitlines()[:2]
-    assert heading.split() == ["ID", "Freq", "Project", "Description"]
-    assert row.startswith("m-001  2     invoices  run `pip install freezegun` first, when ")
+    assert heading.split() == ["ID", "Freq", "Told", "Project", "Description"]
+    assert row.startswith("m-001  2     start  invoices  run `pip install freezegun` first, when ")
     piped = learnt("lessons", "list").out.splitlines()
-    assert piped[0].split() == ["ID", "Freq", "Type", "Domain", "Project", "Description"]
+    assert piped[0].split() == ["ID", "Freq", "Told", "Type", "Domain", "Project", "Description"]
     # Nothing is cut where a program reads.
     assert piped[1].endswith(_first(learnt))
     summary = json.loads(learnt("lessons", "show", "m-001", "--json").out)["summary"]
@@ -95,7 +95,7 @@ def test_what_is_the_same_in_every_row_leaves_its_columns_to_the_words(
         "acme/invoices",
     )
     heading, *rows = _on_terminal(project, "lessons", "list", NO_COLOR="1").splitlines()
-    assert heading == "ID     Freq  Description (all: project invoices)"
+    assert heading == "ID     Freq  Description (all: told start, project invoices)"
     assert rows[0].startswith("m-001  2     run `pip install freezegun` first, when ")
     # What the remedy is for is not cut away.
     second = rows.index("m-002  1     acme/invoices: rounding is half up, as the office has it")
@@ -254,3 +254,17 @@ def test_a_misspelt_folder_does_not_become_an_empty_memory(project: Path) -> Non
         Bank.open(project / "notes.txt")
     Bank.open(project / "no" / "such", create=True).close()
     Bank.open(project / "no" / "such").close()
+
+
+def test_a_list_says_when_each_lesson_is_told_as_setup_counts_it(learnt: Command, project: Path) -> None:
+    learnt("lessons", "add", "Use tabs in the mill", "--type", "pattern", "--repo", "invoices")
+    learnt("lessons", "add", "Ask before a release", "--repo", "elsewhere")
+    views = json.loads(learnt("lessons", "list", "--json").out)["lessons"]
+    told = {view["id"]: view["told"] for view in views}
+    assert told["m-001"] == "told at session start"
+    assert all(view["out_of_date"] == "" for view in views)
+    with Bank.open(project) as bank:
+        counts = bank.moments.count(bank.brief(repo="invoices"))
+    assert counts["told at session start"] == [*told.values()].count("told at session start")
+    assert "Told" not in learnt("lessons", "list", "--repo", "*").out.splitlines()[0]
+    assert learnt("list").out.splitlines()[0].split()[:5] == ["ID", "Freq", "Type", "Domain", "Description"]

@@ -73,3 +73,27 @@ def test_a_call_whose_output_says_that_it_failed_is_no_proof() -> None:
     passed = Event(run="r", seq=3, output="42 pass", **piped, **given)
     assert list(choose_calls(lesson, [failed, ended])) == ["Failed"]
     assert choose_calls(lesson, [failed, ended, passed])["Worked"] is passed
+
+
+def _suite(call: str, tests: int, *, fails: bool = False) -> dict[str, Any]:
+    output = f"> shop@1.0.0 pretest\n\n  {tests} passing (3s)\n" + "  1 failing\n" * fails
+    return {"text": call, "output": output, "exit_code": int(fails), "is_error": fails}
+
+
+def test_a_filter_that_chooses_nothing_is_shown_by_the_counts_of_both_forms(
+    bank_cli: Command, project: Path
+) -> None:
+    """The call of the advised form is another run's; the two forms have the same words."""
+    _finish(bank_cli, project, "kiln", _suite("pnpm test", 45), _suite("pnpm test --grep 'Order'", 3))
+    broken = [_suite(f"pnpm test -- --grep '{name}'", 45, fails=name == "Cart") for name in ("Cart", "Stock")]
+    for run in ("loom", "mill"):
+        _finish(bank_cli, project, run, *broken)
+    shown = bank_cli("lessons", "show", "m-001").out
+    assert shown.startswith(
+        "m-001  `pnpm test -- --grep <test>` runs all tests: use `pnpm test --grep <test>`\n"
+        "  IF `pnpm test -- --grep <test>` is to be run THEN use `pnpm test --grep <test>`\n\nRan all "
+    )
+    whole, _, part = shown.partition("\nRan 3 tests in kiln#1\n")
+    assert "\nRan all 46 tests in " in whole or "\nRan all 45 tests in " in whole
+    assert "$ pnpm test -- --grep" in whole
+    assert part.startswith("  $ pnpm test --grep 'Order'\n")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from archivist import Bank
 from archivist.recall.query import Query
-from archivist.records import Episode, Event, EventKind
+from archivist.records import Episode, Event, EventKind, Evidence
 from archivist.records.words import NOTES
 from tests.conftest import START
 
@@ -118,3 +119,38 @@ def test_a_command_without_the_word_of_the_question_is_not_its_first_answer(bank
     first = bank.recall("how do I run an e2e test").hits[0]
     assert first.text.startswith("test `mise run test:e2e` (passed in ")
     assert first.score == 1.0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command failed with exit code 2: tsc",
+        "the check fails with TS1128 in the panel",
+        "src/panel.ts(97,4): error TS1128: Declaration or statement expected.",
+        "error: Declaration or statement expected\n ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL",
+    ],
+)
+def test_a_question_that_holds_an_error_finds_the_calls_and_the_lessons_that_cite_them(
+    shop: Bank, question: str
+) -> None:
+    lesson = shop.lessons.add("Close the bracket of the panel first")
+    other = shop.lessons.add("The statement of a table needs a declaration that we expect")
+    with shop.transaction() as writer:
+        writer.put(replace(lesson, evidence=Evidence(events=("r1#2",))), "reflect")
+    hits = shop.recall(question).hits
+    assert [hit.name for hit in hits[:2]] == ["r1#2", lesson.short_id]
+    assert [hit.name for hit in hits].count(lesson.short_id) == 1
+    of_lessons = shop.recall(Query(text=question, kinds=("lesson",))).hits
+    assert of_lessons[0].name == lesson.short_id
+    assert other.short_id not in [hit.name for hit in hits[:2]]
+
+
+def test_a_question_without_an_error_is_answered_as_before(shop: Bank) -> None:
+    asked = "do we expect a declaration of table 3"
+    assert "r1#2" not in [hit.name for hit in shop.recall(asked).hits]
+
+
+def test_a_healer_without_a_remedy_hears_which_runs_met_the_error(shop: Bank) -> None:
+    met = shop.briefs.heal("src/other.ts(1,1): error TS1128: Declaration or statement expected.")
+    assert met.why_no_lesson == "no remedy known for this error; earlier runs met it: r1#2"
+    assert shop.briefs.heal("error TS9999: unheard of").why_no_lesson == "no remedy known for this error"

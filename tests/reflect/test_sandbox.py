@@ -104,17 +104,39 @@ def test_what_one_clients_mode_allows_is_told_to_that_client(bank: Bank, asker: 
 
 @pytest.mark.req("N1")
 def test_runs_without_approvals_are_told_to_report_what_the_sandbox_forbids(bank: Bank) -> None:
+    def blocked(hours: int, approvals: str) -> None:
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, provider="codex",
+             approvals=approvals)  # fmt: skip
+
     for hours in range(3):
-        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="on")
-    assert OUTSIDE_ADVICE in bank.brief(repo="shop").text
+        blocked(hours, approvals="on")
+    assert OUTSIDE_ADVICE in bank.brief(repo="shop", provider="codex").text
     for hours in range(3, 6):
-        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="off")
-    brief = bank.brief(repo="shop").text
+        blocked(hours, approvals="off")
+    brief = bank.brief(repo="shop", provider="codex").text
     assert OUTSIDE_ADVICE not in brief
-    assert brief.count("report it as not run, and use the checks that work") == 1
+    assert brief.count(REPORT) == 1
+    # The next session may be one that can ask, and what worked there is not kept from it.
+    assert f"{REPORT}; where you can ask, run it outside of the sandbox (" in brief
+    assert "where you can ask" not in bank.sessions.brief_subagent("s", "shop", provider="codex").text
     for hours in range(6, 9):
-        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, approvals="on")
-    assert OUTSIDE_ADVICE in bank.brief(repo="shop").text
+        blocked(hours, approvals="on")
+    assert OUTSIDE_ADVICE in bank.brief(repo="shop", provider="codex").text
+
+
+@pytest.mark.req("N1")
+def test_every_door_says_the_same_of_the_sandbox_to_a_client_that_nobody_names(bank: Bank) -> None:
+    for hours in range(3):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, provider="codex",
+             approvals="on")  # fmt: skip
+    for hours in range(3, 9):
+        _run(bank, f"run-{hours}", "git push origin main", NO_HOST, hours=hours, provider="codex",
+             approvals="off")  # fmt: skip
+    texts = [bank.brief(repo="shop", form=form).text for form in ("markdown", "yaml", "known-issues")]
+    texts.append(bank.briefs.heal(NO_HOST, tool="shell", command="git push origin main", repo="shop").text)
+    for text in texts:
+        assert "where nobody can be asked, report it as not run" in text
+        assert OUTSIDE_ADVICE in text
 
 
 def _told(bank: Bank, provider: str = "codex") -> tuple[str, str, str]:
@@ -185,7 +207,8 @@ def test_all_hooks_say_the_same_of_the_sandbox_and_count_only_what_worked(
     start, at_prompt, beside = _told(bank)
     for told in (start, at_prompt, beside):
         assert advice.partition(" (")[0] in told
-        assert ("worked in" in told) is (modes != "off")
+        assert ("where you can ask, run it outside" in told) is (modes == "off")
+        assert "worked in" in told
         assert ("where nobody can be asked" in told) is (modes == "mixed")
     if modes == "mixed":
         assert FOR_BOTH in beside

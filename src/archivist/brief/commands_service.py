@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb, decides, reads
-from archivist.brief.works import SILENCED, read_habits
+from archivist.brief.works import SILENCED, cached_habits, read_habits
 from archivist.errors import NotFoundError
 from archivist.projects import resolve_project
 from archivist.recall.asking import find_purposes, words_beside_purpose
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from archivist.store.protocol import Reader
 
 _KIND = "command"
-_HABITS_OF = frozenset(("episode", "lesson"))
 
 
 class Commands(BankService):
@@ -40,11 +39,7 @@ class Commands(BankService):
         bank = self._bank
         with bank.reading() as reader:
             project, _ = resolve_project(reader, query.repo, bank.folder, bank.root, query.text)
-            habits = reader.get_cached(
-                ("habits", project),
-                lambda: read_habits(reader, project),
-                kinds=_HABITS_OF,
-            )
+            habits = cached_habits(reader, project)
             works = [each for purpose in purposes for each in habits.works if each.purpose == purpose]
             run = next((each.run for each in works if each.run), "")
             ended = reader.records("episode", [run]).get(run) if run else None

@@ -90,8 +90,12 @@ class BriefRequest(NamedTuple):
 
     @property
     def is_about_nothing(self) -> bool:
-        """Say whether nothing was asked: then it is what the next session in the folder is told."""
-        return not self.is_about_project and self.form is None and not any((*self.audience, self.preset))
+        """Say whether nothing was asked: then it is what the next session in the folder is told.
+
+        The section of known issues is a list of its own.
+        """
+        is_list = self.form == BriefFormat.KNOWN_ISSUES
+        return not (self.is_about_project or is_list or any((*self.audience, self.preset)))
 
     def presentation(self) -> tuple[BriefFormat, bool]:
         """Decide the form of the text, and whether it is fenced.
@@ -284,7 +288,7 @@ def says_to_ask(text: str) -> bool:
 
 
 def word_for_approvals(text: str, approvals: str) -> str:
-    """Return advice about a sandbox as it holds where approvals can be asked for, or not; empty if unknown.
+    """Return advice about a sandbox as it holds where approvals are on, off or never; empty if unknown.
 
     How often asking worked is said of nothing else.
     """
@@ -294,8 +298,10 @@ def word_for_approvals(text: str, approvals: str) -> str:
     before, _, after = text.partition(asks)
     count = f"{after.partition(')')[0]})" if after.startswith(_WORKED) else ""
     after = after[len(count) :]
-    if approvals == "off":
-        return f"{before}{_ASKS[asks]}{_USE_OTHERS}{after}"
+    if approvals in ("off", "never"):
+        # The mode of one session may be another than that of the latest ones.
+        ask = f"; where you can ask, {asks.removeprefix('ask to ')}{count}" if approvals == "off" else ""
+        return f"{before}{_ASKS[asks]}{_USE_OTHERS}{ask}{after}"
     return f"{before}{asks}{count}; where nobody can be asked, {_ASKS[asks]}{after}"
 
 

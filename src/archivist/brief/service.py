@@ -29,7 +29,7 @@ from archivist.brief.select import (
     order_issues,
     rules_for,
 )
-from archivist.brief.works import NO_HABITS, Habits, find_approvals, read_habits
+from archivist.brief.works import NO_HABITS, Habits, cached_habits, find_approvals, read_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import Category, Lesson, LessonType, Provenance, Status
@@ -66,11 +66,10 @@ _UNSAID = "neither the folder nor the words of the task say which"
 _SCORED = 5_000
 # The kinds of records that decide what a project has met.
 _MET_OF = frozenset(("lesson", "episode", "brief", "verdict"))
-_HABITS_OF = frozenset(("episode", "lesson"))
 # The commands that work take this part of the budget at most.
 _SHARE_OF_HABITS = 3
 _USAGE = ("usage:", "unfiltered:")
-_OVERCOME = "out of date: what failed went well in the runs since"
+OVERCOME = "out of date: "
 _NO_ROOM = "did not fit: others were seen more often"
 _ORDER = (
     "order: what a person said or approved, by importance, recency and relevance to the task; then by the"
@@ -80,8 +79,6 @@ _ORDER = (
 _LEFT = 50
 # Of the projects that lessons are about, a message names so many.
 _NAMED = 5
-# When lessons that a session's start does not tell are told.
-AT_FAILURE, AT_PROMPT = "when their failure recurs", "when a prompt or a search asks"
 
 
 class Briefs(BankService):
@@ -185,30 +182,6 @@ class Briefs(BankService):
         left = [f"{name}: left out, {reason}" for name, _, reason in self.left_out(brief, request)]
         return [*self.reasons(brief), *left, *filter(None, [brief.count_crowded()])]
 
-    @reads(Layer.LESSONS)
-    def count_by_moment(self, brief: RenderedBrief) -> dict[str, int]:
-        """Return how many of the bank's live lessons are told when, if this is what a session starts with.
-
-        A preference is about no failure, though it has a signature.
-        """
-        told = {each.lesson.id for each in brief.chosen if not each.is_global}
-        with self._bank.reading() as reader:
-            rows = reader.select_fields(
-                Lesson,
-                ("id", "signature", "is_waiting", "type"),
-                one_of("status", (Status.ACTIVE, Status.CANDIDATE)),
-            )
-        rest = [row for row in rows if row[0] not in told]
-        waiting = sum(bool(row[2]) for row in rest)
-        at_failure = sum(bool(row[1]) and not row[2] and row[3] != LessonType.PREFERENCE for row in rest)
-        counts = {
-            "told at session start": len(rows) - len(rest),
-            AT_FAILURE: at_failure,
-            "waiting for you or a run": waiting,
-            AT_PROMPT: len(rest) - waiting - at_failure,
-        }
-        return {moment: count for moment, count in counts.items() if count or moment.startswith("told")}
-
     def _explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
         """Return why a brief tells no lesson, and what to do about it."""
         import shlex
@@ -286,7 +259,12 @@ class Briefs(BankService):
 
         found = heal(self._bank, error, HealRequest(tool, command, repo, project, run, provider))
         text = present_text(found.text, BriefFormat.MARKDOWN, is_fenced=fence, lessons=found.chosen)
-        return found._replace(text=text, why_no_lesson="" if text else "no remedy known for this error")
+        if text:
+            return found._replace(text=text)
+        why = "no remedy known for this error"
+        if calls := self._bank.failing_calls.find_calls(error, repo or project):
+            why += f"; earlier runs met it: {', '.join(call.name for call in calls)}"
+        return found._replace(text="", why_no_lesson=why)
 
 
 def _explain_unweighed(lesson: Lesson, request: BriefRequest) -> str:
@@ -360,12 +338,9 @@ def _select_known_issues(
     if any(map(has_projects, sources)):
         with bank.reading() as reader:
             project, said_by = _resolve_project(bank, reader, "", [])
-    conditions: list[Condition] = [
-        equals("status", Status.ACTIVE),
-        equals("is_waiting", 0),
-        one_of("repo", (project, "")),
-    ]
+    conditions = equals("status", Status.ACTIVE), equals("is_waiting", 0), one_of("repo", (project, ""))
     offered: list[BriefedLesson] = []
+    left: list[LeftLesson] = []
     for source in sources:
         with source.reading() as reader:
             fitting = _audience_conditions(reader, request.audience)
@@ -380,6 +355,8 @@ def _select_known_issues(
             )
             timeouts = _find_timeouts(reader, (project, ""), request.provider)
             lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
+            lessons, overcome = _leave_overcome(lessons, cached_habits(reader, project))
+        left += overcome
         offered += [
             _mark_source(bank, source, lesson)
             for lesson in lessons
@@ -395,7 +372,7 @@ def _select_known_issues(
                 fitting_lessons.append(each)
         chosen = fitting_lessons
     told = {each.name for each in chosen}
-    left = [LeftLesson(each, _NO_ROOM, is_crowded=True) for each in live if each.name not in told]
+    left += [LeftLesson(each, _NO_ROOM, is_crowded=True) for each in live if each.name not in told]
     return RenderedBrief(
         "", tuple(chosen), stale=stale, project=project, project_by=said_by, left=tuple(left)
     )
@@ -456,15 +433,13 @@ def _select_for_project(
         lessons, chances = reader.get_cached(
             ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
         )
-        habits = reader.get_cached(
-            ("habits", project), lambda: read_habits(reader, project), kinds=_HABITS_OF
-        ).for_client(request.provider)
+        habits = cached_habits(reader, project).for_client(request.provider)
         hits, tallies = _search_lessons(reader, words), reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
         lessons = [each for each in lessons if not _is_of_others(each, timeouts, request.provider)]
         lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
-        lessons = name_whole_suites(lessons)
-    offered = [BriefedLesson(lesson) for lesson in lessons if not _is_overcome(lesson, habits)]
+        lessons, overcome = _leave_overcome(name_whole_suites(lessons), habits)
+    offered = list(map(BriefedLesson, lessons))
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.
         of = project if (is_team := global_bank is bank.team) else ""
@@ -484,7 +459,7 @@ def _select_for_project(
     rank = partial(rank_lessons, chances=chances, similarity=hits, tallies=tallies, tokens=tokens)
     rank = partial(rank, score=partial(documented_score, rules=bank.config.recall, now=bank.now()))
     shown, stale, left = _shortlist(bank, offered, rules, rank)
-    left += [LeftLesson(each, _OVERCOME) for each in map(BriefedLesson, lessons) if each not in offered]
+    left += overcome
     chosen, unfitting = rank(shown, rules=rules)
     room = rules.budget_tokens
     habits = leave_told(_leave_slow(habits, timeouts, request.provider), chosen)
@@ -502,7 +477,7 @@ def _approvals(reader: Reader, project: str, request: BriefRequest) -> str:
     from archivist.projects import names_of
 
     is_subagent = request.preset == BriefPreset.SUBAGENT
-    return "off" if is_subagent else find_approvals(reader, names_of(reader, project), request.provider)
+    return "never" if is_subagent else find_approvals(reader, names_of(reader, project), request.provider)
 
 
 def _shortlist(
@@ -530,13 +505,22 @@ def _shortlist(
     return shown, stale, left
 
 
-def _is_overcome(lesson: Lesson, habits: Habits) -> bool:
-    """Say whether a warning is out of date; where a remedy is known, runs may do well by following it."""
-    # A call that is written wrongly stays wrong, however often the program succeeds otherwise.
-    is_usage = lesson.signature.partition("|")[2].startswith(_USAGE)
-    if not lesson.signature or lesson.remedies or lesson.confirmed or is_usage:
-        return False
-    return habits.is_overcome(lesson.signature, lesson.tags)
+def _leave_overcome(lessons: Sequence[Lesson], habits: Habits) -> tuple[list[Lesson], list[LeftLesson]]:
+    """Return lessons without the warnings that are out of date, and those with the reason.
+
+    Where a remedy is known, runs may do well by following it.
+    """
+    reasons = {
+        lesson.id: habits.explain_overcome(lesson.signature, lesson.tags)
+        for lesson in lessons
+        if lesson.signature
+        and not (lesson.remedies or lesson.confirmed)
+        # A call that is written wrongly stays wrong, however often the program succeeds otherwise.
+        and not lesson.signature.partition("|")[2].startswith(_USAGE)
+    }
+    kept = [lesson for lesson in lessons if not reasons.get(lesson.id)]
+    left = ((lesson, why) for lesson in lessons if (why := reasons.get(lesson.id)))
+    return kept, [LeftLesson(BriefedLesson(lesson), f"{OVERCOME}{why}") for lesson, why in left]
 
 
 def _find_timeouts(reader: Reader, names: Sequence[str], provider: str) -> dict[str, set[str]]:

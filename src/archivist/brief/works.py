@@ -70,10 +70,10 @@ _LEAST_NAMED = 3
 _ABOUT_WORDS = frozenset(("usage", "missing_file", "missing_module", "missing_command", "import_error"))
 _EDIT_ADVICE = {
     "not read yet": "read the file first",
-    "changed since read": "read the file again right before",
+    "changed since read": "read the file again right before editing",
     "old text not unique": "give more lines around it",
 }
-_EXACT_LINES = "read the lines again right before"
+_EXACT_LINES = "read the lines again right before editing"
 # What an edit got wrong, by the notes of runs, and what avoids it. Reading the lines again does not.
 _SEVERAL = "several files"
 _SLIPS = {
@@ -88,8 +88,9 @@ _SLIPS = {
 _OVERCOME = 2
 _OUTAGE = "network:"
 _TEST, _FLAKY = "test_failure:", "flaky"
-# A test that fails now and then passes some times in a row by chance; less likely than this it is mended.
-_BY_CHANCE = 0.2
+# A test that fails now and then passes some times in a row by chance: less likely than this, and in so many
+# runs, it is mended. At .2 and two runs, three green runs and one without a test silenced such a lesson.
+_BY_CHANCE, _STEADY = 0.05, 5
 # Families that only name failures once more.
 _NOT_TOLD = ("remedy:",)
 # A task that is called what it does, and a tool's own verb, are found without being told.
@@ -123,7 +124,8 @@ class WorkingCommand(NamedTuple):
     `run` is the latest in which it passed. `found_in` counts the latest runs in which it found faults,
     `errors` are those it found most, and `events` show them. `is_plain`: a run finds it without being told.
     `gated` counts the runs, of those that committed, in which it passed last before a commit, `failed_in`
-    those in which it found anything, `purpose_runs` those that tried any command for its purpose.
+    those in which it found anything, `purpose_runs` those that tried any command for its purpose. `red_in`
+    are the runs in which not all of its calls passed.
     """
 
     purpose: str
@@ -140,11 +142,12 @@ class WorkingCommand(NamedTuple):
     commits: int = 0
     failed_in: int = 0
     purpose_runs: int = 0
+    red_in: frozenset[int] = frozenset()
 
     def view(self) -> dict[str, object]:
         """Return it as plain values."""
         shown = {**self._asdict(), "errors": "; ".join(self.errors)}
-        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in", "purpose_runs"):
+        for name in ("events", "run", "is_plain", "gated", "commits", "failed_in", "purpose_runs", "red_in"):
             del shown[name]
         return shown
 
@@ -234,8 +237,8 @@ class Habits(NamedTuple):
         """Leave out what failed: a subagent is told only what it is likely to need."""
         return self._replace(fails=(), failing_tests=())
 
-    def is_overcome(self, failure: str, tags: Collection[str]) -> bool:
-        """Say whether runs made the call of these tags with success since one last met a failure of it.
+    def explain_overcome(self, failure: str, tags: Collection[str]) -> str:
+        """Return how runs made the call of these tags with success since one last met a failure; or nothing.
 
         That no run reaches a server is refuted by the first that does. A test is over that passed, or did not
         fail in runs of the tests, whatever else they found.
@@ -244,14 +247,18 @@ class Habits(NamedTuple):
         if failure.partition("|")[2].startswith(_TEST):
             words = f"{failure.rpartition(':')[2]}-"
             if _FLAKY not in tags and any(words.startswith(f"{each}-") for each in self.mended_tests):
-                return True
+                return "its test passed since it was last met"
             met = sum(failure in run.failures for run in self.outcomes)
             tried = sum(not run.tried.isdisjoint(tags) for run in self.outcomes)
             passed = sum(not run.tried.isdisjoint(tags) for run in since)
-            share = min(1.0, met / tried) if tried and _FLAKY in tags else 1.0
-            return passed >= _OVERCOME and (1 - share) ** passed < _BY_CHANCE
+            is_flaky = _FLAKY in tags
+            share = min(1.0, met / tried) if tried and is_flaky else 1.0
+            is_over = passed >= (_STEADY if is_flaky else _OVERCOME) and (1 - share) ** passed < _BY_CHANCE
+            return f"{passed} runs of the tests since did not meet it" if is_over else ""
         least = 1 if failure.partition("|")[2].startswith(_OUTAGE) else _OVERCOME
-        return sum(not run.went_well.isdisjoint(tags) for run in since) >= least
+        well = sum(not run.went_well.isdisjoint(tags) for run in since)
+        runs = "1 run" if well == 1 else f"{well} runs"
+        return f"its call went well in {runs} since it was last met" if well >= least else ""
 
     def views(self) -> dict[str, list[dict[str, object]]]:
         """Return each part as plain values."""
@@ -282,6 +289,12 @@ def read_habits(reader: "Reader", project: str) -> "Habits":
 
     names = names_of(reader, project)
     return leave_silenced(reader, names, find_habits(reader, names))
+
+
+def cached_habits(reader: "Reader", project: str) -> "Habits":
+    """Return the habits of a project, read once for each state of the bank."""
+    kinds = frozenset(("episode", "lesson"))
+    return reader.get_cached(("habits", project), lambda: read_habits(reader, project), kinds=kinds)
 
 
 def leave_silenced(reader: "Reader", names: Sequence[str], habits: "Habits") -> "Habits":
@@ -390,7 +403,7 @@ def find_approvals(reader: "Reader", names: Sequence[str], provider: str) -> str
     """Return whether most of the latest sessions could ask for approvals: on, off, or empty for a draw.
 
     Sessions that another one started, such as reviews, can ask nobody and say nothing about the user's own.
-    Where no log says, that asking worked says it.
+    Where no log says, that asking worked says it. Of an unknown client nobody knows what it allows.
     """
     from archivist.store.filters import equals, one_of
 
@@ -408,6 +421,8 @@ def find_approvals(reader: "Reader", names: Sequence[str], provider: str) -> str
     )
     modes = [extra for (extra,) in rows if _APPROVALS in extra][:_LATEST_MODES]
     off = sum(f'{_APPROVALS}off"' in extra for extra in modes)
+    if off and not provider:
+        return ""
     return "on" if 2 * off < len(modes) or not modes else "off" if 2 * off > len(modes) else ""
 
 
@@ -435,7 +450,9 @@ def count_found(
         entries = [
             (run, entry)
             for run, _, entry in _entries_of(noted)
-            if entry.get("kind") in _OF_CODE
+            # What a run found whose calls all passed, another form of the command did.
+            if run in each.red_in
+            and entry.get("kind") in _OF_CODE
             and entry["name"] not in names
             and f"{each.command} ".startswith(f"{entry['name']} ")
         ]
@@ -446,13 +463,11 @@ def count_found(
         runs = {
             run for run, entry in entries if not errors or not {*errors}.isdisjoint(entry.get("errors") or ())
         }
-        failed_in = min(len({run for run, _ in entries}), each.tried)
+        failed_in = len({run for run, _ in entries})
         if not errors and len(runs) < _LEAST_RED:
             runs.clear()
         events = _events_of(entry for _, entry in entries)
-        # Other forms of the command are counted by themselves.
-        found_in = min(len(runs), each.tried)
-        counted = each._replace(found_in=found_in, failed_in=failed_in)
+        counted = each._replace(found_in=len(runs), failed_in=failed_in)
         told.append(counted._replace(errors=tuple(errors), events=events))
     return tuple(told)
 
@@ -657,7 +672,10 @@ def select_commands(
             purpose, command, folder, len(passed), len(of_runs), run=run, is_plain=is_plain
         )
         used = len(trying[command if purpose == "also" else purpose])
-        found = found._replace(gated=gated, commits=commits, purpose_runs=used)
+        red_in = frozenset(
+            age for age, (ran, failed, passed_in, _) in of_runs.items() if passed_in < ran - failed
+        )
+        found = found._replace(gated=gated, commits=commits, purpose_runs=used, red_in=red_in)
         # The command of one package does not stand for the project's.
         is_scoped = bool(folder) or any(mark in command for mark in _OF_ONE_PACKAGE)
         kind = purpose, is_scoped, command if purpose == "also" else ""

@@ -90,6 +90,16 @@ def lesson_views(bank: Bank, lessons: Sequence[records.Lesson], *, mark: str = "
     return [{**view, "id": f"{mark}{view['id']}"} for view in views]
 
 
+def told_views(
+    views: Iterable[View], moments: Mapping[str, str], out_of_date: Mapping[str, str]
+) -> list[View]:
+    """Return views of lessons with when each is told, if it is, and why it is out of date, if it is."""
+    return [
+        {**view, "told": moments.get(view["uid"], ""), "out_of_date": out_of_date.get(view["uid"], "")}
+        for view in views
+    ]
+
+
 def brief_view(bank: Bank | None, brief: RenderedBrief | None) -> View:
     """Return a brief: its text, and the lessons in it by the names that they have in every door."""
     from archivist.brief.works import NO_HABITS

@@ -68,7 +68,7 @@ def find_lesson(reader: Reader, name: str) -> Lesson:
     if lesson is None:
         lesson = reader.get(Lesson, complete_id(reader, "lesson", name))
     if lesson is None:
-        number = name.lower().removeprefix("m-")
+        number = name.lower().lstrip("m-_ ")
         # A short id that does not exist is no help for itself.
         is_near = short is None and number.isascii() and number.isdecimal() and len(number) < 7
         raise NotFoundError("lesson", name, hint=f"did you mean m-{int(number):03d}?" if is_near else "")

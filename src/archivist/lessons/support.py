@@ -292,6 +292,8 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     A wish cites no call: then it is the latest message in which it was said.
     """
     calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
+    if form := lesson.signature.partition("|unfiltered:")[2]:
+        return _choose_counts(form, lesson.remedies, calls)
     # What failed by chance is mended by nothing: the call that its summary names worked too.
     named = [] if lesson.remedies else CODE.findall(lesson.summary)
     shown = [
@@ -339,3 +341,24 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
         helped = [event for event in after if not (event.is_error or event.exit_code)]
         worked = worked or max(helped, key=lambda event: event.seq, default=None)
     return {"Failed": failed} | ({"Worked": worked} if worked else {})
+
+
+def _choose_counts(form: str, remedies: Sequence[str], calls: Sequence[Event]) -> dict[str, Event]:
+    """Return the call of a form that ran all tests, and one of the advised form that ran the fewest."""
+    from archivist.reading.runner_reports import read_report
+
+    counted = [(read_report(event.output).ran, event) for event in calls]
+    whole = [(ran, event) for ran, event in counted if ran and _carries_out(event, form)]
+    if not whole:
+        return {}
+    most, everything = max(whole, key=lambda each: each[0])
+    fewer = [
+        (ran, event)
+        for ran, event in counted
+        if 0 < ran < most and any(_carries_out(event, remedy) for remedy in remedies)
+    ]
+    found = {f"Ran all {most} tests": everything}
+    if fewer:
+        least, part = min(fewer, key=lambda each: each[0])
+        found[f"Ran {least} {'test' if least == 1 else 'tests'}"] = part
+    return found

@@ -68,12 +68,13 @@ def digest_suites(
         ]
         chosen = [name[:_LONGEST_CHOSEN] for name in each.chosen[:_MOST_CHOSEN]]
         failed, is_stale = max(each.report.failed, len(each.report.failing)), edited > each.act.at
-        rows.append([each.form, each.folder, chosen, each.report.ran, failed, failing, is_stale])
+        ran, event = each.report.ran, each.act.event.id
+        rows.append([each.form, each.folder, chosen, ran, failed, failing, is_stale, event])
     last = {(row[0], row[1], *row[2]): at for at, row in enumerate(rows)}
     kept = [rows[at] for at in sorted(last.values())[-_MOST_ROWS:]]
     _, mended = follow_tests([(rows, ())])
     return {
-        "tests": [[*row[:5], row[5][:_MOST_FAILING], row[6]] for row in kept],
+        "tests": [[*row[:5], row[5][:_MOST_FAILING], *row[6:]] for row in kept],
         # Only compared with the keys of failures.
         "mended": sorted(mended)[:_MOST_MENDED],
     }

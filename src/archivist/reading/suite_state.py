@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 # A filter of so few letters is in any name.
 _SHORTEST_FILTER = 4
 # One result of tests: the form of the call, its folder, the names it chose, how many tests it ran and failed;
-# each failing test that is named, with its error's class and the words of its key; and whether files were
-# changed afterwards.
+# each failing test that is named, with its error's class and the words of its key; whether files were changed
+# afterwards; and the event of the call.
 SuiteRow: TypeAlias = "Sequence[Any]"
 # The last results of a run, and the tests that it met failing and saw passing, as words of their keys.
 RunTests: TypeAlias = "tuple[Iterable[SuiteRow], Iterable[str]]"

@@ -426,6 +426,8 @@ def _cite_earlier(
     writer: Writer, seen: ReflectionContext, candidates: Sequence[Candidate], sighting: Sighting
 ) -> Iterator[Candidate]:
     """Yield candidates with the earlier runs of the project that met the same."""
+    from archivist.lessons.standing import merge_evidence
+
     is_healer = seen.episode.kind is EpisodeKind.HEALER_RUN
     for candidate in candidates:
         # Whoever brings a log can write into it what its user typed.
@@ -442,6 +444,7 @@ def _cite_earlier(
         )
         earlier = tuple(counted_run(writer, each) for each in met_in)
         source = Source.HEALER if is_healer else candidate.source
+        evidence = merge_evidence(candidate.evidence, evidence)
         yield replace(candidate, earlier_runs=earlier, evidence=evidence, source=source)
 
 

@@ -146,6 +146,11 @@ _OPTION_MEANINGS = {
     "--repair": "each warning says what mends it; --reindex rebuilds what is derived from the records",
     "--force": "--yes answers questions",
 }
+# Options that some commands call otherwise.
+_OTHER_NAMES = {
+    "--limit": ("--max", "--max N says how many"),
+    "--text": ("--summary", "--summary TEXT rewords it"),
+}
 
 
 class _SignalError(BaseException):
@@ -329,10 +334,11 @@ def _hint_option(error: click.ClickException) -> str:
         for command in (error.ctx.command, error.ctx.find_root().command)
     )
     hint = "" if error.possibilities else _OPTION_MEANINGS.get(name, f"{path} --help lists the options")
-    if name in of_all or (name == "--limit" and "--max" in own):
+    meant, meaning = _OTHER_NAMES.get(name, ("", ""))
+    if name in of_all or meant in own:
         program, *words = path.split()
         stands = f"it stands before the command: {' '.join([program, name, '…', *words])}"
-        hint = stands if name in of_all else "--max N says how many"
+        hint = stands if name in of_all else meaning
         # What is spelt like it means something else.
         vars(error)["possibilities"] = []
     return f"\nhint: {hint}" if hint else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,8 +91,10 @@ def list_(
     """Print the live and quarantined lessons as a table, or with --all every lesson.
 
     In the folder of a repository they are those of this repository and of none; --repo
-    names another, and --repo '*' lists all. Below it stands which lessons are not from your own runs.
+    names another, and --repo '*' lists all. Told: at session start, when its failure recurs, when a prompt
+    or a search asks; what waits is told to nobody. Below it stands which lessons are not from your own runs.
     """
+    from archivist.brief.moments_service import SHORT_WORDS
     from archivist.recall.query import LIVE, Query
     from archivist.recall.results import listed_words
 
@@ -107,9 +109,13 @@ def list_(
         # Without a question no lesson is the best, so they are numbered.
         found.sort(key=lambda lesson: lesson.number)
     repos = short_repos(lesson.repo for lesson in found)
+    # Another bank's lessons, and those of all repositories, are told to nobody here.
+    is_here = asked["repo"] != "*" and not click.get_current_context().params["is_global"]
+    moments, out_of_date = bank.moments.list_told(asked["repo"] or "") if is_here else ({}, {})
     columns: dict[str, Callable[[Lesson], object]] = {
         "ID": lambda lesson: lesson.short_id,
         "Freq": lambda lesson: lesson.shown_frequency,
+        "Told": lambda lesson: SHORT_WORDS.get(moments.get(lesson.id, ""), ""),
         "Status": lambda lesson: ": ".join(filter(None, (lesson.status, quarantine_reason(lesson)))),
         "Type": lambda lesson: lesson.type,
         "Domain": lambda lesson: lesson.domain,
@@ -119,25 +125,20 @@ def list_(
     # The cross-run document's own command begins with its columns.
     is_documented = click.get_current_context().command_path.split()[-2:-1] != ["lessons"]
     if is_documented:
-        columns |= {name: columns.pop(name) for name in ("Status", "Project")}
+        columns |= {name: columns.pop(name) for name in ("Status", "Project", "Told")}
     statuses_found = {lesson.status for lesson in found}
     if not with_retired and len(statuses_found) < 2 and Status.QUARANTINED not in statuses_found:
         del columns["Status"]
+    if all(columns["Told"](lesson) in ("", "waits") for lesson in found):
+        del columns["Told"]
     if not any(repos):
         del columns["Project"]
     elif is_terminal() and not is_documented:
         # Of 80 columns the words need most.
         del columns["Type"], columns["Domain"]
     rows = [[cell(lesson) for cell in columns.values()] for lesson in found]
-    shown = bank.lessons.views(found)
-    # Which lessons are not from the user's own runs; the table is the document's.
-    sources: dict[str, list[str]] = {}
-    for lesson in found:
-        if not lesson.provenance.is_own:
-            waits = "waiting for approval" if lesson.is_waiting else "approved"
-            state = lesson.status.value if lesson.status.is_retired else waits
-            sources.setdefault(f"{lesson.provenance.label}, {state}", []).append(lesson.short_id)
-    notes = [f"{label}: {_name_some(names)}" for label, names in sources.items()]
+    shown = views.told_views(bank.lessons.views(found), moments, out_of_date)
+    notes = _source_notes(found, out_of_date)
     notes += [*_claim_notes(found), *_replacing_notes(view for view in shown if not view["confirmed"])]
     notes += apart_notes(bank, asked["repo"] or "")
     if not rows and not (asked["limit"] or matching or waiting or status or with_retired):
@@ -149,6 +150,19 @@ def _name_some(names: Sequence[str], separator: str = ", ", more: str = " and ")
     """Return the first names of a list, and how many more there are."""
     rest = f"{more}{len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"{separator.join(names[:_LISTED])}{rest}"
+
+
+def _source_notes(found: Sequence[Lesson], out_of_date: Collection[str]) -> list[str]:
+    """Say which lessons are not from the user's own runs, and which are out of date."""
+    sources: dict[str, list[str]] = {}
+    for lesson in found:
+        if not lesson.provenance.is_own:
+            waits = "waiting for approval" if lesson.is_waiting else "approved"
+            state = lesson.status.value if lesson.status.is_retired else waits
+            sources.setdefault(f"{lesson.provenance.label}, {state}", []).append(lesson.short_id)
+    if old := [lesson.short_id for lesson in found if lesson.id in out_of_date]:
+        sources["out of date, so told only if their failure recurs"] = old
+    return [f"{label}: {_name_some(names)}" for label, names in sources.items()]
 
 
 def _claim_notes(found: Sequence[Lesson]) -> list[str]:
@@ -214,6 +228,8 @@ def add(session: Session, /, words: tuple[str, ...], is_global: bool, **fields: 
     """
     values = _drop_unset(fields)
     *kinds, text = words
+    if not kinds and text in list(LessonType):
+        raise click.UsageError(f'{text!r} is a type; what is the lesson?\nhint: archivist add {text} "TEXT"')
     if kinds:
         is_type = kinds[0] in list(LessonType) and values.setdefault("type", kinds[0]) == kinds[0]
         if kinds[1:] or not is_type:

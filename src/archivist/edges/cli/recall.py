@@ -26,7 +26,7 @@ _PRESETS = ["relevance", "archivist", "generative"]
 
 
 @options.command()
-@click.argument("text", metavar="QUERY")
+@click.argument("words", metavar="QUERY", nargs=-1)
 @click.option("--kind", "kinds", type=click.Choice(_KINDS), multiple=True, help="Only this kind; repeatable.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only with one of these tags; repeatable.")
 @click.option("--role", metavar="R", default="", help="Only of this role.")
@@ -57,14 +57,20 @@ _PRESETS = ["relevance", "archivist", "generative"]
               help="Search these banks of yours; repeatable.")  # fmt: skip
 @options.is_global
 def recall(
-    session: Session, /, text: str, is_all: bool, names: tuple[str, ...], is_global: bool, **asked: Any
+    session: Session,
+    /,
+    words: tuple[str, ...],
+    is_all: bool,
+    names: tuple[str, ...],
+    is_global: bool,
+    **asked: Any,
 ) -> Answer:
     """Find what the bank knows about QUERY: lessons, runs and what happened in them, the best first.
 
     In the folder of a repository, what other repositories met is left out. With --bank
     several banks are searched, and each hit names its own.
     """
-    explain, banks = asked.pop("explain"), ",".join(names)
+    text, explain, banks = " ".join(words), asked.pop("explain"), ",".join(names)
     if banks and is_global:
         raise click.UsageError("--bank and --global exclude each other")
     if not text.strip():

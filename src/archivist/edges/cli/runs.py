@@ -284,7 +284,13 @@ def _captured_tables(taken: list[CaptureResult]) -> list[Table]:
         "records skipped": sum(each.skipped for each in taken),
         "secrets redacted": sum(sum(each.secrets.values()) for each in taken),
     }
-    rows = [("files", len(taken)), ("runs", len(runs)), *(row for row in more.items() if row[1])]
+    new = {run for each in taken for run in each.created}
+    rows = [
+        ("files", len(taken)),
+        ("runs", len(runs)),
+        ("  new", len(new)),
+        *(row for row in more.items() if row[1]),
+    ]
     by_project = Counter(episode.project or "unknown" for episode in runs.values())
     return [(("Captured", "Count"), rows), (("Project", "Runs"), by_project.most_common())]
 

@@ -17,8 +17,8 @@ import click
 
 from archivist import paths, projects
 from archivist.bank import Bank
+from archivist.brief.moments_service import AT_FAILURE, AT_PROMPT
 from archivist.brief.select import BriefFormat, BriefRequest, RenderedBrief
-from archivist.brief.service import AT_FAILURE, AT_PROMPT
 from archivist.capture.client_logs import (
     CheckoutPlaces,
     ClientLog,
@@ -65,6 +65,11 @@ from archivist.trust import accepted_banks, has_bank_at, is_noted, mark_of, plac
 from archivist.trust import refuse_links as refuse_linked_bank
 
 _READ_CLIENTS = "Claude Code, Codex, Gemini CLI, OpenCode, Copilot CLI, VS Code, Cursor"
+_OF_OTHERS = "it is for all your projects, and another was set up"
+_OTHER_CLONES = (
+    "what you added, approved or forgot there is not known here: archivist share FOLDER, in both, brings what"
+    " you added and approved; forget again what is here again"
+)
 _CACHES = ("file_systems", "trusted.json")
 # How long setup waits for a hook that imports a session; a reflection takes a few seconds.
 _HOOK_WAIT_S = 60.0
@@ -280,7 +285,10 @@ def _describe_sessions(logs: Sequence[ClientLog], places: CheckoutPlaces, *, has
         counts = Counter(log.client for log in logs).most_common()
         lines[0] = f"{len(logs)} found: {', '.join(f'{number} of {name}' for name, number in counts)}"
     if places.clones:
-        lines.append(f"those of other clones count too: {', '.join(map(str, places.clones))}")
+        lines += [
+            f"those of other clones count too: {', '.join(map(str, places.clones))}",
+            _OTHER_CLONES,
+        ]
     if gone := places.gone:
         # They began in folders of the repository's name that are gone: it may have been there before.
         name = next(iter(gone)).replace("\\", "/").rpartition("/")[2]
@@ -404,7 +412,7 @@ def _tell_lessons(
         events = {event for client in clients for event in EVENT_NAMES[client]}
         missing = {AT_FAILURE: TOOL_FAILURE not in events, AT_PROMPT: PROMPT not in events}
         counts: Counter[str] = Counter()
-        for moment, count in bank.briefs.count_by_moment(brief).items():
+        for moment, count in bank.moments.count(brief).items():
             counts["on request" if missing.get(moment) else moment] += count
         moments = ", ".join(f"{count} {moment}" for moment, count in counts.items())
         tell(f"Learnt    {pluralize(lessons, 'lesson')} held now: {moments}; archivist lessons list")
@@ -637,6 +645,17 @@ def _describe_bank(session: Session) -> tuple[bool, str]:
     return True, f"with {pluralize(lessons, 'lesson')}{own} and {pluralize(held['runs'], 'run')}"
 
 
+def _find_kept(session: Session, plans: Sequence[ClientPlan]) -> dict[str, str]:
+    """Return what is said of each client here that setup did not install and does not remove."""
+    files = {change.path for plan in plans for change in plan.changes}
+    return {
+        each.client: f"Leave     {each.client}: setup did not install it;"
+        f" archivist uninstall {each.client} --{each.scope} removes it"
+        for each in chain.find_installs(project_root(session), None, CLIENTS)
+        if each.hooks - files
+    }
+
+
 def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[str, Any]:
     """Uninstall the clients that setup connected, in every worktree, and delete the bank that it made."""
     file = paths.bank_file(_bank_place(session)).absolute()
@@ -648,9 +667,8 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         raise InputError(f"nothing to undo: setup was not run for the bank {str(file)!r}", hint=hint)
     plans = [changes.plan_client(client, place, is_removal=True) for client, place in record.places()]
     # What is installed for all projects is theirs to take back that were set up, too.
-    heirs = [
-        file.parent for file in sorted(state.parent.glob(f"*/{paths.SETUP_FILE}")) if file.parent != state
-    ]
+    records = sorted(state.parent.glob(f"*/{paths.SETUP_FILE}"))
+    heirs = [file.parent for file in records if file.parent != state]
     shared = [plan for plan in plans if heirs and plan.place.is_user]
     plans = [plan for plan in plans if plan not in shared]
     removed = [
@@ -661,9 +679,9 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
     lines = [f"Uninstall {each}" for each in removed]
     left = [str(path) for plan in plans for path in plan.left_files()]
     lines += [f"Leave     {path}: it holds nothing that setup wrote" for path in left]
-    lines += [
-        f"Leave     {plan.client}: it is for all your projects, and another was set up" for plan in shared
-    ]
+    kept = _find_kept(session, [*plans, *shared])
+    lines += [f"Leave     {plan.client}: {_OF_OTHERS}" for plan in shared]
+    lines += kept.values()
     is_own, contents = _describe_bank(session)
     is_deleted = record.has_made_bank and is_own
     if record.has_made_bank:
@@ -678,6 +696,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         "bank": str(file),
         "uninstalled": removed,
         "left": left,
+        "still_installed": list(kept),
         "bank_deleted": is_deleted,
         "dry_run": dry_run,
     }

@@ -44,8 +44,7 @@ _FOLDERS = (
     "Code", "User", "copilot", "hooks", "opencode", "plugins", "rules",
 )  # fmt: skip
 NO_LOCAL_SERVER = (
-    "hooks only, which is all that lessons need; the MCP server is left out, since its settings file belongs"
-    " to the project. For an agent that is to search by itself, add it for yourself"
+    "lessons need the hooks alone; so that the agent can search by itself, add the MCP server for yourself"
 )
 
 

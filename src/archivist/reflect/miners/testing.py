@@ -29,7 +29,7 @@ from archivist.reading.wording import (
     quote_error,
 )
 from archivist.reading.works import command_purpose, purpose_of_name
-from archivist.records import Category, EpisodeStatus
+from archivist.records import Category, EpisodeStatus, Evidence
 from archivist.reflect.miners.material import Case, Material, make_candidate
 
 # A flaky test costs every run, so it is told early.
@@ -196,15 +196,13 @@ def mine_unfiltered(material: Material) -> Iterator[Candidate]:
             continue
         # Of the ways that ran fewer tests the one that most runs took; of another program only the proven.
         whole = max(row[3] for row in rows if row[0] == form)
-        fewer = Counter(
-            row[0]
-            for row in rows
-            if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0] and _is_same_runner(row[0], form)
-        )
+        partial = [row for row in rows if row[2] and 0 < row[3] < _PART * whole and "&&" not in row[0]]
+        fewer = Counter(row[0] for row in partial if _is_same_runner(row[0], form))
         fewer.update((proof.text,) if proof else ())
         better = next(iter(fewer.most_common(1)), ("", 0))[0]
+        shown = [event for name, *_, event in partial if name == better and isinstance(event, str)]
         action = f"use {code(better)}" if better else "whatever it is given"
-        yield make_candidate(
+        candidate = make_candidate(
             case,
             f"{code(form)} runs all tests{': ' if better else ', '}{action}",
             rule=format_rule(f"{code(form)} is to be run", action) if better else "",
@@ -213,6 +211,8 @@ def mine_unfiltered(material: Material) -> Iterator[Candidate]:
             words=("tests", "filter"),
             is_answer=True,
         )
+        # The line of the failure is our own, and its count another one in each run.
+        yield replace(candidate, detail="", evidence=Evidence(events=tuple(shown[-1:])))
 
 
 def _is_same_runner(form: str, other: str) -> bool:
