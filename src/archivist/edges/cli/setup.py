@@ -135,7 +135,9 @@ def _refuse_other_folders(session: Session, *, is_insisted: bool) -> None:
     is_project = shared_git_dir(folder) is not None or has_bank_at(file)
     if not (is_project or is_insisted or session.bank_path):
         hint = "cd into a repository first; for this folder and all below it: archivist setup --any-folder"
-        raise InputError(f"{str(folder)!r} is in no git repository", hint=hint)
+        is_linked = (folder / ".git").is_symlink()
+        why = "'.git' in it is a link, which is not followed" if is_linked else "is in no git repository"
+        raise InputError(f"{str(folder)!r}{':' if is_linked else ''} {why}", hint=hint)
 
 
 def _set_up(
