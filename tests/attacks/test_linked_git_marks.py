@@ -14,12 +14,14 @@ from tests.commands import Command
 from tests.e2e import client_homes
 from tests.e2e.client_homes import git, make_repository
 
+pytestmark = pytest.mark.usefixtures("home")
+
 _WISDOM = "The kiln lies behind db-7.internal"
 _REMEDY = "PYTHONPATH=src"
 
 
 @pytest.fixture
-def private(archivist: Command, home: Path, tmp_path: Path) -> Path:
+def private(archivist: Command, tmp_path: Path) -> Path:
     """Return a repository with a lesson in its bank, and a linked worktree beside it."""
     folder = make_repository(tmp_path / "private")
     git(folder, "worktree", "add", "-q", "../fix-1")
@@ -67,7 +69,7 @@ _WAYS = (
 
 @pytest.mark.parametrize("how", _WAYS)
 def test_a_link_in_the_place_of_git_makes_no_worktree_of_another_repository(
-    archivist: Command, home: Path, private: Path, how: str
+    archivist: Command, private: Path, how: str
 ) -> None:
     theirs = _unpack(private.parent / "theirs", how)
     assert _WISDOM in told(archivist, private.parent / "fix-1")
@@ -82,16 +84,14 @@ def test_a_link_in_the_place_of_git_makes_no_worktree_of_another_repository(
 
 
 def test_a_folder_behind_a_link_of_a_repository_is_no_worktree_of_another(
-    archivist: Command, home: Path, private: Path
+    archivist: Command, private: Path
 ) -> None:
     theirs = make_repository(private.parent / "theirs")
     (theirs / "inner").symlink_to("../fix-1")
     assert _WISDOM not in told(archivist, theirs / "inner")
 
 
-def test_setup_says_that_it_follows_no_link_in_the_place_of_git(
-    archivist: Command, home: Path, private: Path
-) -> None:
+def test_setup_says_that_it_follows_no_link_in_the_place_of_git(archivist: Command, private: Path) -> None:
     theirs = _unpack(private.parent / "theirs", "link")
     done = archivist("setup", "--yes", cwd=theirs)
     assert done.code
@@ -99,7 +99,7 @@ def test_setup_says_that_it_follows_no_link_in_the_place_of_git(
     assert "archivist setup --any-folder" in done.err
 
 
-def test_a_project_behind_a_link_of_the_user_is_itself(archivist: Command, home: Path, private: Path) -> None:
+def test_a_project_behind_a_link_of_the_user_is_itself(archivist: Command, private: Path) -> None:
     linked = private.parent / "code"
     linked.symlink_to(private.parent / "fix-1")
     assert _WISDOM in told(archivist, linked)
