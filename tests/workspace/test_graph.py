@@ -237,11 +237,11 @@ def _printable(image: str) -> str:
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", image)
 
 
-@pytest.mark.parametrize("name", ["[" * 1_000_000, "a/" * 500_000, "\u7a91" * 1_000_000])
+@pytest.mark.parametrize("name", ["[" * 1_000_000, "a/" * 500_000, "\u7a91" * 1_000_000, "a, b, " * 99_999])
 def test_a_name_of_a_megabyte_is_drawn_at_once(name: str) -> None:
     scope = WorkspaceScope("w")
     texts = {
-        "lessons.md": f"### [2026-01-01] {name}\n**Tags:** {name}\n\nSee `a.py`\n",
+        "lessons.md": f"### [2026-01-01] {name}\n**Category:** {name}\n**Tags:** {name}\n\nSee `a.py`\n",
         "notes.md": f'---\nname: "{name}"\ntags: ["{name}"]\n---\n# {name}\n',
     }
     kinds = {"lessons.md": FileKind.LESSONS, "notes.md": FileKind.DOCUMENT}

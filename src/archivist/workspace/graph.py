@@ -209,9 +209,10 @@ def _relations(
         mark = _MARK.match(line) if source.kind in LEARNINGS else None
         if mark:
             if within and mark[1].lower() == "tags":
+                is_of_tools = within.category.lower() in _TOOL_CATEGORIES
                 for tag in within.tags:
                     tagged = _tag_entity(tag, source.scope, repositories)
-                    if tagged[0] is EntityKind.TOPIC and within.category.lower() in _TOOL_CATEGORIES:
+                    if tagged[0] is EntityKind.TOPIC and is_of_tools:
                         tagged = EntityKind.TOOL, tag.lower()
                     yield subject, RelationKind.TAGGED, tagged, number
             continue
