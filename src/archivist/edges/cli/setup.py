@@ -171,7 +171,7 @@ def _set_up(
     record, replaced = _open_record(state, has_made_bank=is_new, has_made_home=is_first_home)
     is_here = paths.is_file(file)
     hidden = "; git does not see it" if is_here and has_repository and not warnings else ""
-    tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
+    tell(on_one_line(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}"))
     tell(f"Sessions  {sessions}")
     with session.bank(folder=checkout) as bank:
         if clones:
@@ -262,7 +262,7 @@ def _tell_bank(file: Path, was_at: str | None, sessions: str, tell: Any) -> None
     """Say which bank would be used, and which sessions are there."""
     presence = "is there" if has_bank_at(file) else "would be made"
     distrust = "is there, and not trusted: archivist trust shows what it holds, and accepts it"
-    tell(f"Memory    {file} {distrust if was_at is not None else presence}")
+    tell(on_one_line(f"Memory    {file} {distrust if was_at is not None else presence}"))
     if was_at:
         tell(f"          {was_at}")
     tell(f"Sessions  {sessions}")
@@ -301,7 +301,7 @@ def _describe_sessions(logs: Sequence[ClientLog], places: CheckoutPlaces, *, has
         f" {on_one_line(remote)[:100]}; to take them: {take}"
         for remote, count in places.replaced.items()
     ]
-    return "\n          ".join(lines)
+    return "\n          ".join(map(on_one_line, lines))
 
 
 def _learn(
@@ -539,9 +539,11 @@ def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], checkout: P
                     plan.place.is_user or real_path(root) == real_path(checkout)
                 ):
                     name = Path("~" if plan.place.is_user else "") / name.relative_to(root)
-                tell(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
+                tell(
+                    on_one_line(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
+                )
     for remark in remarks:
-        tell(f"Client    {remark}")
+        tell(on_one_line(f"Client    {remark}"))
     if not plans and not remarks:
         tell(f"Client    none was found on this machine: archivist install {'|'.join(CLIENTS)}")
 
@@ -675,7 +677,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         lines.append(f"Leave     {file} {contents}: it was there before setup; {delete}")
     tell = _silence if as_json else say_wrapped
     for line in lines:
-        tell(line)
+        tell(on_one_line(line))
     view = {
         "bank": str(file),
         "uninstalled": removed,
