@@ -158,7 +158,9 @@ def _truncate(text: str, room: float) -> str:
         return name
     # The end of a path says more than its start.
     is_path = "/" in name and " " not in name
-    kept = name
+    # No letter is narrower: a document may have a heading of a megabyte.
+    most = int(room / _LETTER) + 1
+    kept = name[-most:] if is_path else name[:most]
     while kept and _text_width(f"{kept}…") > room:
         kept = kept[1:] if is_path else kept[:-1]
     return f"…{kept}" if is_path else f"{kept.rstrip()}…"

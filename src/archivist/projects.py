@@ -474,7 +474,7 @@ def is_newer(folder: Path, moment: datetime | None) -> bool:
 def _made_at(path: Path) -> float:
     """Return when a file or a folder came to be where it is; 0 without one."""
     try:
-        if not path.is_dir():
+        if path.is_symlink() or not path.is_dir():
             return path.lstat().st_ctime
         # A folder changes with each entry; its oldest entries came with it.
         with os.scandir(path) as entries:

@@ -44,6 +44,11 @@ def without_controls(text: str) -> str:
     return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def is_blank(text: str) -> bool:
+    """Say whether nothing is left of a text without control characters and spaces."""
+    return not without_controls(text).strip()
+
+
 def is_as_seen(text: str) -> bool:
     """Say whether a text holds nothing but what is seen in it; one that does is another than it seems."""
     return (text.isascii() and text.isprintable()) or _UNSEEN.search(text) is None

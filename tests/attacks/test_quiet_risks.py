@@ -18,6 +18,22 @@ from archivist.reading.command_risks import text_risk
         ("python3 -m http.server --directory ~", "python3 -m http.server --directory docs/_build"),
         ("python3 -m http.server -d /", "python3 -m http.server 8000"),
         ("heroku pg:reset DATABASE", "heroku pg:info"),
+        ("PIP_CONFIG_FILE=./pip.conf pip install x", "PIP_CONFIG_FILE=/dev/null pip install x"),
+        ("PIP_EXTRA_INDEX_URL=$MIRROR pip install x", "PIP_INDEX_URL=https://pypi.org/simple pip install x"),
+        ("UV_INDEX_STRATEGY=unsafe-best-match uv sync", "UV_NO_CONFIG=1 uv sync"),
+        ("npm_config_userconfig=.rc npm ci", "npm_config_loglevel=warn npm ci"),
+        ("YARN_RC_FILENAME=.evil yarn install", "YARN_CACHE_FOLDER=.cache yarn install"),
+        (
+            "CARGO_REGISTRIES_X_INDEX=../x cargo build",
+            "CARGO_REGISTRIES_CRATES_IO_PROTOCOL=sparse cargo build",
+        ),
+        ("npm ci --userconfig ./evilrc", "npm ci --prefer-offline"),
+        ("./gradlew test --init-script evil.gradle", "./gradlew test --tests KilnTest -i"),
+        ("gradle -I evil.gradle build", "gradle -i build"),
+        ("mvn -B -s evil.xml test", "mvn -B -pl core test"),
+        ("uv --config-file evil.toml sync", "uv run mypy --config-file mypy.ini src"),
+        ("cargo test --config evil.toml", "cargo fmt -- --config max_width=100"),
+        ("dotnet restore --configfile evil.config", "PKG_CONFIG_PATH=lib cmake -S . -B build"),
     ],
 )
 def test_a_risky_command_waits_and_its_like_does_not(risky: str, everyday: str) -> None:

@@ -229,6 +229,15 @@ def test_a_bad_finding_is_named_and_its_verdict_is_read(archivist: Command, proj
     assert "finding 6" in done.err
 
 
+def test_of_an_endless_finding_the_beginning_is_a_lesson(archivist: Command, project: Path) -> None:
+    archivist("init")
+    log = write_jsonl(project / "r1.jsonl", run_lines("r1", _finding("a|" * 15_000)))
+    assert archivist("run", "finish", str(log)).code == 0
+    (lesson,) = json.loads(archivist("lessons", "list", "--all", "--json").out)["lessons"]
+    assert len(lesson["detail"]) == 8_000
+    assert lesson["detail"].endswith("…")
+
+
 @pytest.mark.req("F3")
 @pytest.mark.parametrize("is_shorter", [False, True])
 @pytest.mark.parametrize("verb", ["extract", "run finish"])

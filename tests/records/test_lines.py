@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.errors import RecordError
+from archivist.layers.claims import fact_id
 from archivist.records import (
     Actor,
     ActorKind,
@@ -30,7 +31,14 @@ from tests.banks import fresh_bank
 from tests.samples import WHEN
 
 TEXT = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).filter(str.strip)
-FACT = Fact(id="f", category="convention", key="imports", value="absolute", created=WHEN, updated=WHEN)
+FACT = Fact(
+    id=fact_id("", "convention", "imports"),
+    category="convention",
+    key="imports",
+    value="absolute",
+    created=WHEN,
+    updated=WHEN,
+)
 KEPT: list[Kept] = [
     FACT,
     Conflict(id="c", fact="f", category="a", key="b", time=WHEN, kept="1", lost="2", reason="newer"),

@@ -237,6 +237,22 @@ def _printable(image: str) -> str:
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", image)
 
 
+@pytest.mark.parametrize("name", ["[" * 1_000_000, "a/" * 500_000, "\u7a91" * 1_000_000, "a, b, " * 99_999])
+def test_a_name_of_a_megabyte_is_drawn_at_once(name: str) -> None:
+    scope = WorkspaceScope("w")
+    texts = {
+        "lessons.md": f"### [2026-01-01] {name}\n**Category:** {name}\n**Tags:** {name}\n\nSee `a.py`\n",
+        "notes.md": f'---\nname: "{name}"\ntags: ["{name}"]\n---\n# {name}\n',
+    }
+    kinds = {"lessons.md": FileKind.LESSONS, "notes.md": FileKind.DOCUMENT}
+    start = time.process_time()
+    graph = build_graph([SourceFile(file, kinds[file], scope, text) for file, text in texts.items()])
+    picture = draw_graph(graph)
+    assert time.process_time() - start < 5
+    assert len(picture) < 50_000
+    assert all(len(entity.id) + len(entity.name) < 1_000 for entity in graph.entities)
+
+
 def test_an_empty_tree_gives_an_empty_graph_and_a_picture_that_says_so(tmp_path: Path) -> None:
     corpus = read_corpus([Topology(tmp_path)])
     graph = build_graph(corpus.sources)

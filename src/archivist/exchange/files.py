@@ -20,6 +20,7 @@ from archivist.clock import to_short_text, to_text
 from archivist.errors import RecordError
 from archivist.files.jsonl import JsonLine, LineProblem, read_lines
 from archivist.ids import derived_id
+from archivist.layers.claims import fact_id
 from archivist.projects import CHECKOUT, RunNumbers
 from archivist.reading.command_risks import drop_risky_cures
 from archivist.records import (
@@ -31,6 +32,7 @@ from archivist.records import (
     EpisodeKind,
     Event,
     EventKind,
+    Fact,
     Lesson,
     Status,
     Tally,
@@ -43,6 +45,7 @@ from archivist.records.run_words import BEGAN, CALL_KINDS
 from archivist.records.words import NOTES
 from archivist.store.filters import equals
 from archivist.store.protocol import Reader
+from archivist.stream.entries import clean_entry
 
 LESSONS = "lessons.jsonl"
 ARCHIVE = "lessons-archive.jsonl"
@@ -113,7 +116,7 @@ class ImportBatch:
                 read_event(value)
                 self.event_files[line.file] = None
             elif value.keys() >= _STREAM_SIGNS:
-                self.stream.append(shapes.from_stream_line(value))
+                self.stream.append(clean_entry(shapes.from_stream_line(value)))
             elif "lessons_injected" in value or value.get("type") == _EFFECTIVENESS:
                 self.audit.append(line)
             elif value.get("kind") in list(EpisodeKind) or "sessionId" in value:
@@ -150,6 +153,13 @@ def event_lines(reader: Reader) -> Iterator[dict[str, object]]:
         for event in reader.select(Event, equals("run", run), order=("seq",)):
             plain = to_plain(event)
             yield {key: value for key, value in plain.items() if value not in ("", None, [], {})}
+
+
+def with_own_id(record: shapes.Kept) -> shapes.Kept:
+    """Return a record with the id that a fact of its name has in every bank; a file may give it another."""
+    if not isinstance(record, Fact):
+        return record
+    return replace(record, id=fact_id(record.project, record.category, record.key))
 
 
 def without_risky_cures(episode: Episode) -> Episode:

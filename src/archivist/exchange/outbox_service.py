@@ -248,7 +248,7 @@ class Outbox:
             raise InputError(detail, hint="is the token valid for this?" if is_refused else "")
         try:
             found: object = json.loads(answer.body or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise InputError(f"{self.url} is no Archivist server", hint="archivist serve starts one")
@@ -269,7 +269,7 @@ class Outbox:
         try:
             value = json.loads(answer.body)
             return str(value["text"]), [str(lesson["id"]) for lesson in value["lessons"]]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
 
@@ -277,6 +277,6 @@ def _detail_of(body: bytes) -> str:
     """Return what a server says of an error, one short line."""
     try:
         said = str(json.loads(body)["detail"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         said = body[:200].decode("utf-8", "replace")
     return " ".join(said.split())[:200]

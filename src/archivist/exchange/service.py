@@ -177,7 +177,7 @@ class Exchange(BankService):
                 if number != kept.lesson.number:
                     renumbered[f"m-{number:03d}"] = kept.lesson.short_id
         cleaner = Cleaner()
-        for record in map(cleaner.clean, batch.kept):
+        for record in map(files.with_own_id, map(cleaner.clean, batch.kept)):
             before = writer.get(type(record), record.id)
             after = record if before is None else later_record(before, record)
             if before is None and isinstance(record, Proposal):

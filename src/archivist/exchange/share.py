@@ -63,11 +63,15 @@ class SharedRecords:
 
     def add_audit_record(self, value: Mapping[str, Any], origin: str) -> None:
         """Add a line of an audit file."""
-        kinds: dict[object, type[Brief | Verdict]] = {"brief": Brief, "verdict": Verdict}
-        if value.get("kind") not in kinds:
-            raise RecordError("neither a brief nor a verdict")
         plain = {key: item for key, item in value.items() if key != "kind"}
-        record = from_plain(kinds[value["kind"]], plain)
+        record: Brief | Verdict
+        match value.get("kind"):
+            case "brief":
+                record = from_plain(Brief, plain)
+            case "verdict":
+                record = from_plain(Verdict, plain)
+            case _:
+                raise RecordError("neither a brief nor a verdict")
         self.audit.setdefault(origin, {})[record.id] = record
 
     def merged_lessons(self, origins: Iterable[str], *, promote_at_runs: int) -> list[Lesson]:

@@ -287,14 +287,16 @@ def repository_fingerprint(repository: Path) -> str:
     """Return what stays with a repository wherever it is moved to, and no other has; empty when it has none.
 
     Git writes the description when it makes a repository and never again. Files of two repositories can be of
-    one time, and a removed file's number can be given away again; both together are as good as a name.
+    one time, and a removed file's number can be given away again; both together are as good as a name. A link
+    to another repository's would be its name, and so would a hard one.
     """
     own = _trusted_git_dir(repository)
     try:
-        found = (own / "description").stat() if own is not None else None
+        found = (own / "description").lstat() if own is not None else None
     except (OSError, ValueError):
         return ""
-    return f"{found.st_ino}-{found.st_mtime_ns}" if found is not None else ""
+    is_own = found is not None and stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+    return f"{found.st_ino}-{found.st_mtime_ns}" if found is not None and is_own else ""
 
 
 def _trusted_git_dir(repository: Path) -> Path | None:
@@ -350,16 +352,19 @@ def _bare_repository(worktree: Path) -> Path | None:
 def _linked_common_dir(worktree: Path) -> Path | None:
     """Return the folder of git's to which a linked worktree belongs; None for any other.
 
-    A file can point anywhere: it is believed when the repository knows the worktree too.
+    A file can point anywhere: it is believed when the repository names this very file. A link in its place
+    would be taken for the file that it leads to, so it is never followed.
     """
-    if (worktree / ".git").is_dir():
+    mark = worktree / ".git"
+    if mark.is_symlink() or not mark.is_file():
         return None
     own = _git_dir(worktree)
     shared = _common_git_dir(own)
-    known = read_small_text(own / "gitdir").strip()
     # Its side of the tie lies in the repository, where no other folder could have put it.
+    known = read_small_text(own / "gitdir").strip()
     is_linked = known and real_path(own).parent == real_path(shared) / "worktrees"
-    if is_linked and os.path.realpath(own / known) == os.path.realpath(worktree / ".git"):
+    named = own / known
+    if is_linked and real_path(named.parent) / named.name == real_folder(worktree) / mark.name:
         return shared
     return None
 

@@ -103,6 +103,8 @@ _ARGUMENT = lazy_pattern(
 # Where this leads depends on the steps before it.
 _GOES_UP = lazy_pattern(r"(?:^|[;&(]) ?(?:cd|pushd) \.\.(?=\s|;|\Z)")
 _GLUED = lazy_pattern(r"\A(?:-[A-Za-z]{1,8}|[^\w./~-]+)(?=[./~])|[^\w./~-](?=\.\./|~/|\.\.\Z)|[@%^](?=/)")
+# Before the name of one package of a workspace, which is most often that of its folder.
+_MEMBER = r"\s(?:-[wpF]|--(?:workspace|package|project|scope|filter)|workspace)\s"
 # Tools that read from or write to a shell that another call has opened, wherever that one went. The last is a
 # script of Codex whose calls cannot be read.
 _OTHER_SHELL = frozenset(
@@ -271,7 +273,7 @@ def _names_folder(line: str, name: str) -> bool:
     A clone may be called like an ordinary word (`test`, `error`), which the project's own calls hold too.
     """
     word = re.escape(name)
-    if re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){word}[/:@=]|[/:@=\"']{word}(?![\w-])", line):
+    if re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){word}[/:@=]|(?:[/:@=\"']|{_MEMBER}){word}(?![\w-])", line):
         return True
     if not re.search(rf"(?<![\w-]){word}(?![\w-])", line):
         return False

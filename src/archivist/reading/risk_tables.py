@@ -228,6 +228,20 @@ SOURCE_SETTING = lazy_pattern(
     r"(?:\s?[=:]\s?|\s)[\"']?(?P<url>(?:git\+)?[a-z]{2,8}://[^\s'\"`]{1,300})",
     re.IGNORECASE,
 )
+# Another configuration, index or init script for a package manager or a build tool, by option or variable;
+# an address in its place is judged as one.
+OTHER_SETTINGS = lazy_pattern(
+    r"(?<![\w-])--(?:userconfig|globalconfig|init-script|global-settings|use-yarnrc)(?![\w-])"
+    r"|\b(?:uv|gem|dotnet|nuget|poetry|pdm|pixi)(?:\s(?!run\b|exec\b|tool\b)[^\s;|&`]{1,120}){0,9}?"
+    r"\s--?(?:config-?file|ConfigFile)(?=[=\s])"
+    r"|\bcargo(?:\s(?:\+\S{1,40}|build|test|check|run|install|clippy|bench|doc|fetch|add|update)){0,2}\s--config(?=[=\s])"
+    r"|\bmvnw?(?:\s[^\s;|&`]{1,120}){0,9}?\s(?:-s|-gs|--settings)(?=[=\s])"
+    r"|\bgradlew?(?:\s[^\s;|&`]{1,120}){0,9}?\s(?:-I|-c|--settings-file|--include-build)(?=[=\s])"
+    r"|\b(?:CONDARC|(?:npm|NPM)_(?:config|CONFIG)_(?:(?:user|global|USER|GLOBAL)?(?:config|CONFIG)|registry|REGISTRY)"
+    r"|(?:PIP|UV|PNPM|YARN|POETRY|PDM|PIXI|CONDA|MAMBA|CARGO|GEM|BUNDLE|COMPOSER|NUGET|GRADLE|MAVEN|HOMEBREW)"
+    r"_(?!NO_)(?:[A-Z0-9]{1,20}_){0,5}(?:CONFIG|INDEX|REGISTRY|REGISTRIES|SETTINGS|FIND_LINKS|RC)"
+    r"(?:_[A-Z0-9_]{1,40})?(?<!_PROTOCOL))=(?![\"']?(?:https?://|/dev/null\b|[\s\"']|\Z))"
+)
 # A variable that leads a program to another server.
 REDIRECTION = lazy_pattern(r"\b[A-Z][A-Z0-9_]{2,60}=[\"']?(?P<url>[a-z][a-z+]{1,12}://[^\s'\"`]{1,300})")
 UNCHECKED = lazy_pattern(

@@ -20,6 +20,10 @@ _HOST_TOOLS = frozenset((
     "write_to_file",
 ))  # fmt: skip
 
+_HOST_SHELLS = frozenset((
+    "bash", "exec", "exec_command", "local_shell", "run_in_terminal", "run_shell_command", "shell",
+    "terminal",
+))  # fmt: skip
 
 # A server that a repository names chooses what its tools are called: a longer name may be a sentence.
 _SERVER_MARK = "mcp__"
@@ -46,6 +50,11 @@ def speakable_tool(tool: str) -> str:
     if is_spoken[0]:
         return "<tool>"
     return f"{_SERVER_MARK}{server}__<tool>" if is_spoken[1] else tool
+
+
+def quote_tool(tool: str) -> str:
+    """Return the name of a tool as a sentence may have it: whoever serves a tool chose what it is called."""
+    return tool if tool.lower() in _HOST_TOOLS | _HOST_SHELLS else f"“{tool}”"
 
 
 def is_host_tool(tool: str) -> bool:

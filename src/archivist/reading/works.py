@@ -19,6 +19,7 @@ from archivist.reading.commands import is_preparation
 from archivist.reading.elsewhere import OUTSIDE, relative_folder, run_folders
 from archivist.reading.programs import words_of
 from archivist.reading.remedies import is_destructive
+from archivist.reading.risk_tables import OTHER_SETTINGS
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import ProjectStep, Step, Word, parse
 from archivist.reading.wording import is_scratch
@@ -176,7 +177,8 @@ def project_steps(
             # What a line does first may be what failed in it.
             is_first = is_first and is_preparation(step)
             place, command = relative_folder(folder, root), general_form(step, root, purpose)
-            if not purpose or not command or place == OUTSIDE or REDACTED in command:
+            is_untold = place == OUTSIDE or REDACTED in command or OTHER_SETTINGS.search(step.text)
+            if not purpose or not command or is_untold:
                 continue
             chosen: tuple[str, ...] = ()
             if purpose == "test" and "<" in command:

@@ -10,6 +10,7 @@ from archivist.errors import RecordError
 from archivist.records.actor import Actor
 from archivist.records.tier_words import ArtifactType, ConflictStatus, RetryDecision, TaskState
 from archivist.records.words import Provenance
+from archivist.text import is_blank
 
 # A name is at most as long as a heading; a value may have several pages.
 NAME_CHARACTERS = 200
@@ -139,7 +140,7 @@ def validate_task(task: Task) -> Task:
     limits = {"id": NAME_CHARACTERS, "owner": NAME_CHARACTERS, "parent": NAME_CHARACTERS}
     for name, most in {**limits, "title": TITLE_CHARACTERS, "result": VALUE_CHARACTERS}.items():
         text = getattr(task, name)
-        if not text.strip() and name in ("id", "title"):
+        if is_blank(text) and name in ("id", "title"):
             raise RecordError(f"{name}: missing or empty", hint="say in a sentence what is to be done")
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")
@@ -155,7 +156,7 @@ def validate_fact(fact: Fact) -> Fact:
     limits = {"category": NAME_CHARACTERS, "key": NAME_CHARACTERS, "value": VALUE_CHARACTERS}
     for name, most in limits.items():
         text = getattr(fact, name)
-        if not text.strip():
+        if is_blank(text):
             raise RecordError(f"{name}: missing or empty")
         if len(text) > most:
             raise RecordError(f"{name}: {len(text)} characters, at most {most}")

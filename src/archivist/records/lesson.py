@@ -20,6 +20,7 @@ from archivist.records.words import (
     Source,
     Status,
 )
+from archivist.text import is_blank
 
 SHORT_ID = lazy_pattern(r"m-(\d{3}|[1-9]\d{3,11})")
 # A brief must be short: this is ten times the longest summary that was mined from a run.
@@ -164,7 +165,7 @@ class Lesson(Record):
 
 def validate_lesson(lesson: Lesson) -> Lesson:
     """Return the lesson, or raise RecordError when it is empty, too long or its importance out of range."""
-    if not lesson.summary.strip():
+    if is_blank(lesson.summary):
         raise RecordError("a lesson needs words", hint="one sentence that says what was learnt")
     for name in ("summary", "rule"):
         size = len(getattr(lesson, name))

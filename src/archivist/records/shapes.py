@@ -23,6 +23,7 @@ from archivist.records.kinds import BY_NAME, KINDS, Kind, kind_for
 from archivist.records.lesson import UNNAMED_RUN, Evidence, Lesson, Tally, validate_lesson
 from archivist.records.plain import field_names, from_plain, to_plain
 from archivist.records.words import Category, LessonType, Scope, Source, Status
+from archivist.text import is_blank
 
 if TYPE_CHECKING:
     from archivist.records.layers import Artifact, Conflict, Fact, Task
@@ -205,7 +206,7 @@ def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
     cited = {name: evidence.get(key) for name, key in _REFLECTIVE_EVIDENCE.items()}
     fields["evidence"] = from_plain(Evidence, {name: ids for name, ids in cited.items() if ids is not None})
     importance = fields.get("importance")
-    if isinstance(importance, int | float) and importance > 1:
+    if isinstance(importance, int | float) and 1 < importance <= 100:
         fields["importance"] = importance / 100
     if "prior_uses" not in fields:
         fields["prior_uses"] = _read_count(value, "usageCount", 0)
@@ -226,7 +227,8 @@ def from_reflective(value: Mapping[str, Any]) -> ImportedLesson:
 
 def is_old_memory(value: Mapping[str, Any]) -> bool:
     """Say whether a line is of the older `memories.jsonl`, in which lessons were memories of three types."""
-    return "memoryType" in value
+    # Our own export of such a memory keeps the key.
+    return "memoryType" in value and value.keys().isdisjoint(("summary", "uid"))
 
 
 def from_old_memory(value: Mapping[str, Any]) -> ImportedLesson:
@@ -316,7 +318,7 @@ def _add_extra(line: dict[str, Any], extra: Mapping[str, object]) -> dict[str, A
 
 def _require_texts(value: Mapping[str, Any], *keys: str) -> None:
     for key in keys:
-        if not isinstance(value.get(key), str) or not value[key].strip():
+        if not isinstance(value.get(key), str) or is_blank(value[key]):
             raise RecordError(f"{key}: missing or empty")
 
 

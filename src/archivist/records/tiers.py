@@ -9,6 +9,7 @@ from datetime import datetime
 from archivist.errors import RecordError
 from archivist.records.actor import ARCHIVIST, Actor
 from archivist.records.tier_words import CoreSection, DocumentType, EntryType, ProposalStatus
+from archivist.text import is_blank
 
 PROPOSAL_ID = re.compile(r"p-(\d{3}|[1-9]\d{3,11})")
 
@@ -138,7 +139,7 @@ class Working:
 
 def validate_entry(entry: Entry) -> Entry:
     """Return the entry, or raise RecordError when it is empty or a number is out of range."""
-    if not entry.action.strip():
+    if is_blank(entry.action):
         raise RecordError("action: missing or empty")
     if not 1 <= entry.importance <= 10:
         raise RecordError(f"importance: {entry.importance} is not between 1 and 10")
@@ -149,7 +150,7 @@ def validate_entry(entry: Entry) -> Entry:
 
 def validate_document(document: Document) -> Document:
     """Return the document, or raise RecordError when it is empty or its importance out of range."""
-    if not document.text.strip():
+    if is_blank(document.text):
         raise RecordError("content: missing or empty")
     if not 1 <= document.importance <= 10:
         raise RecordError(f"importance: {document.importance} is not between 1 and 10")

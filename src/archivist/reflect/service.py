@@ -67,6 +67,7 @@ from archivist.store.filters import (
     not_equals,
     one_of,
 )
+from archivist.text import shorten
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -80,6 +81,8 @@ if TYPE_CHECKING:
 IMPORTANCE = {Severity.BUG: 0.8, Severity.WARNING: 0.6, Severity.INFO: 0.4, Severity.RECOMMENDATION: 0.3}
 # From this importance on a lesson is announced by itself.
 _HIGHLIGHT_AT = 0.8
+# Four times the longest summary.
+_LONGEST_FINDING = 4 * LONGEST_CHARACTERS
 _NOT_ASKED = "the configuration does not ask for it"
 # What later runs are told as it was noted is noted of the user's own runs alone.
 _NOTHING_TOLD: dict[str, Any] = {"failures": {}, "works": [], "asked": [], "noise": {}}
@@ -105,11 +108,11 @@ def make_finding_candidate(
     """
     category = finding.category.strip()
     is_bad = bool(fixed_in) or finding.severity is Severity.BUG
-    told = finding.description.strip()
-    is_long = len(told) > LONGEST_CHARACTERS
+    # The run keeps the whole; judging 30 kB took a second.
+    told = shorten(finding.description.strip(), _LONGEST_FINDING)
     return Candidate(
-        summary=f"{told[: LONGEST_CHARACTERS - 1]}…" if is_long else told,
-        detail=told if is_long else "",
+        summary=shorten(told, LONGEST_CHARACTERS),
+        detail=told if len(told) > LONGEST_CHARACTERS else "",
         rule=f"The fix of {fixed_in} did not hold and was fixed again" if fixed_in else "",
         type=LessonType.ANTI_PATTERN if fixed_in else LessonType.PATTERN,
         category=Category.ANTI_PATTERN if is_bad else Category.HEURISTIC,

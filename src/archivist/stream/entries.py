@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from archivist.errors import BankDamagedError, InputError
+from archivist.capture.clean import Cleaner
+from archivist.capture.redaction import clean_text, validate_name
+from archivist.errors import BankDamagedError, InputError, RecordError
 from archivist.records import Block, Entry
 from archivist.records.plain import canonical_json
 from archivist.records.tier_words import CoreSection
+from archivist.text import estimate_tokens
 
 if TYPE_CHECKING:
     from archivist.store.protocol import Reader, Writer
@@ -182,3 +186,26 @@ def current_sprint(reader: Reader) -> str:
     """Return the sprint that the status in core memory names."""
     status = reader.get(Block, CoreSection.STATUS.value)
     return str(status.content.get("sprint") or "") if status else ""
+
+
+def clean_entry(entry: Entry) -> Entry:
+    """Return an entry without secrets, with its references and its size."""
+    if entry.cycle > MAX_CYCLE:
+        raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
+    action, content = clean_text(entry.action), clean_text(entry.content)
+    if not action.strip():
+        raise RecordError("action: missing or empty")
+    found = find_references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
+    return replace(
+        entry,
+        id=clean_text(entry.id),
+        action=action,
+        content=content,
+        role=validate_name("role", entry.role),
+        run=clean_text(entry.run),
+        tags=tuple(clean_text(tag) for tag in entry.tags),
+        extra=Cleaner().clean(entry.extra),
+        issues=found.issues,
+        prs=found.prs,
+        tokens=entry.tokens or estimate_tokens(f"{action} {content}".strip()),
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archivist.access.rights import Layer, Verb, decides, reads, writes
 from archivist.access.roles import is_reserved_role
-from archivist.capture.redaction import clean_text, validate_name
+from archivist.capture.redaction import validate_name
 from archivist.clock import to_text
 from archivist.errors import InputError, NotFoundError, RecordError, StateError
 from archivist.files.jsonl import LineProblem
@@ -31,6 +31,7 @@ from archivist.stream.entries import (
     MAX_CYCLE,
     Marker,
     QuestionFilters,
+    clean_entry,
     current_sprint,
     find_references,
     last_seq,
@@ -540,7 +541,7 @@ class Stream(BankService):
             try:
                 entry = from_stream_line(line.value)
                 brought = {BROUGHT_BY: FileWords(line.file, is_approved).speaker}
-                entries.append(_clean_entry(replace(entry, extra={**entry.extra, **brought})))
+                entries.append(clean_entry(replace(entry, extra={**entry.extra, **brought})))
             except RecordError as error:
                 problems.append(LineProblem(line.file, line.number, error.message))
         if is_strict and problems:
@@ -559,7 +560,7 @@ class Stream(BankService):
 
         if is_approved:
             require_voucher(self._bank, Layer.STREAM, "import")
-        wanted = [_clean_entry(entry) for entry in entries]
+        wanted = [clean_entry(entry) for entry in entries]
         counts = Counter[str]()
         with self._bank.transaction() as writer:
             if is_approved:
@@ -615,29 +616,7 @@ def _build_entry(**values: Any) -> Entry:
     for name in ("issues", "prs"):
         if any(number < 1 for number in getattr(entry, name)):
             raise RecordError(f"{name}: numbers from 1 on")
-    return _clean_entry(replace(entry, action=entry.action.strip(), tokens=0))
-
-
-def _clean_entry(entry: Entry) -> Entry:
-    """Return an entry without secrets, with its references and its size."""
-    if entry.cycle > MAX_CYCLE:
-        raise RecordError(f"cycle: {entry.cycle} is above {MAX_CYCLE}")
-    action, content = clean_text(entry.action), clean_text(entry.content)
-    if not action.strip():
-        raise RecordError("action: missing or empty")
-    found = find_references(action, content, issues=entry.issues, prs=entry.prs, tags=entry.tags)
-    return replace(
-        entry,
-        id=clean_text(entry.id),
-        action=action,
-        content=content,
-        role=validate_name("role", entry.role),
-        run=clean_text(entry.run),
-        tags=tuple(clean_text(tag) for tag in entry.tags),
-        issues=found.issues,
-        prs=found.prs,
-        tokens=entry.tokens or estimate_tokens(f"{action} {content}".strip()),
-    )
+    return clean_entry(replace(entry, action=entry.action.strip(), tokens=0))
 
 
 def _without_file(entry: Entry) -> Entry:

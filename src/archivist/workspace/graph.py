@@ -23,6 +23,8 @@ from archivist.workspace.terms import COMMANDS, ROLES, TOOLS
 from archivist.workspace.topology import LEARNINGS, LEVELS, FileKind, SourceFile, WorkspaceScope
 
 MAX_EVIDENCE = 20
+# Of a name the beginning counts: it is a key here, and is drawn.
+_MAX_NAME_CHARACTERS = 400
 _LINK = re.compile(r"(?<!!)\[[^\]\n]{0,300}\]\(<?([^)\s>]{1,300}+)>?(?:\s{1,9}\"[^\"]{0,300}\")?\)")
 _WIKI = re.compile(r"\[\[([^\]\n|#]{1,200}+)(?:[#|][^\]\n]{0,200})?\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
@@ -133,8 +135,9 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
     for source in ordered:
         head = front_matter.read(source.text, source.name)
         if source.kind not in LEARNINGS:
-            titles.setdefault(_file_entity(source), _title(source, head))
-        for subject, kind, target, line in _relations(source, head, files, repositories):
+            titles.setdefault(_clip(_file_entity(source)), _title(source, head)[:_MAX_NAME_CHARACTERS])
+        for whole, kind, other, line in _relations(source, head, files, repositories):
+            subject, target = _clip(whole), _clip(other)
             if subject != target:
                 evidence.setdefault((subject, kind, target), {})[f"{source.name}:{line}"] = None
     weights: dict[_Key, int] = dict.fromkeys(titles, 0)
@@ -149,6 +152,10 @@ def build_graph(sources: Iterable[SourceFile], is_common: Callable[[str], bool] 
     entities.sort(key=lambda entity: (-entity.weight, entity.id))
     relations.sort(key=lambda each: (-each.weight, each.source, each.kind, each.target))
     return Graph(tuple(entities), tuple(relations))
+
+
+def _clip(key: _Key) -> _Key:
+    return key[0], key[1][:_MAX_NAME_CHARACTERS]
 
 
 def _name(key: _Key) -> str:
@@ -202,9 +209,10 @@ def _relations(
         mark = _MARK.match(line) if source.kind in LEARNINGS else None
         if mark:
             if within and mark[1].lower() == "tags":
+                is_of_tools = within.category.lower() in _TOOL_CATEGORIES
                 for tag in within.tags:
                     tagged = _tag_entity(tag, source.scope, repositories)
-                    if tagged[0] is EntityKind.TOPIC and within.category.lower() in _TOOL_CATEGORIES:
+                    if tagged[0] is EntityKind.TOPIC and is_of_tools:
                         tagged = EntityKind.TOOL, tag.lower()
                     yield subject, RelationKind.TAGGED, tagged, number
             continue

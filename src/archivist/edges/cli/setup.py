@@ -140,7 +140,9 @@ def _refuse_other_folders(session: Session, *, is_insisted: bool) -> None:
     is_project = shared_git_dir(folder) is not None or has_bank_at(file)
     if not (is_project or is_insisted or session.bank_path):
         hint = "cd into a repository first; for this folder and all below it: archivist setup --any-folder"
-        raise InputError(f"{str(folder)!r} is in no git repository", hint=hint)
+        is_linked = (folder / ".git").is_symlink()
+        why = "'.git' in it is a link, which is not followed" if is_linked else "is in no git repository"
+        raise InputError(f"{str(folder)!r}{':' if is_linked else ''} {why}", hint=hint)
 
 
 def _set_up(
@@ -174,7 +176,7 @@ def _set_up(
     record, replaced = _open_record(state, has_made_bank=is_new, has_made_home=is_first_home)
     is_here = paths.is_file(file)
     hidden = "; git does not see it" if is_here and has_repository and not warnings else ""
-    tell(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}")
+    tell(on_one_line(f"Memory    {file if is_here else shown}{' (new)' if is_new else ''}{hidden}"))
     tell(f"Sessions  {sessions}")
     with session.bank(folder=checkout) as bank:
         if clones:
@@ -265,7 +267,7 @@ def _tell_bank(file: Path, was_at: str | None, sessions: str, tell: Any) -> None
     """Say which bank would be used, and which sessions are there."""
     presence = "is there" if has_bank_at(file) else "would be made"
     distrust = "is there, and not trusted: archivist trust shows what it holds, and accepts it"
-    tell(f"Memory    {file} {distrust if was_at is not None else presence}")
+    tell(on_one_line(f"Memory    {file} {distrust if was_at is not None else presence}"))
     if was_at:
         tell(f"          {was_at}")
     tell(f"Sessions  {sessions}")
@@ -307,7 +309,7 @@ def _describe_sessions(logs: Sequence[ClientLog], places: CheckoutPlaces, *, has
         f" {on_one_line(remote)[:100]}; to take them: {take}"
         for remote, count in places.replaced.items()
     ]
-    return "\n          ".join(lines)
+    return "\n          ".join(map(on_one_line, lines))
 
 
 def _learn(
@@ -545,9 +547,11 @@ def _show_plans(plans: Sequence[ClientPlan], remarks: Sequence[str], checkout: P
                     plan.place.is_user or real_path(root) == real_path(checkout)
                 ):
                     name = Path("~" if plan.place.is_user else "") / name.relative_to(root)
-                tell(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
+                tell(
+                    on_one_line(f"Client    {plan.client}: {change.action} {name} ({' '.join(counts)} lines)")
+                )
     for remark in remarks:
-        tell(f"Client    {remark}")
+        tell(on_one_line(f"Client    {remark}"))
     if not plans and not remarks:
         tell(f"Client    none was found on this machine: archivist install {'|'.join(CLIENTS)}")
 
@@ -691,7 +695,7 @@ def _undo(session: Session, *, yes: bool, dry_run: bool, as_json: bool) -> dict[
         lines.append(f"Leave     {file} {contents}: it was there before setup; {delete}")
     tell = _silence if as_json else say_wrapped
     for line in lines:
-        tell(line)
+        tell(on_one_line(line))
     view = {
         "bank": str(file),
         "uninstalled": removed,

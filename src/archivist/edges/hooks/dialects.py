@@ -188,7 +188,7 @@ def _response_object(response: object) -> Mapping[str, object]:
     if isinstance(response, str) and response.startswith("{") and response.endswith("}"):
         try:
             response = json.loads(response)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
     return response if isinstance(response, dict) else {}
 
@@ -247,7 +247,7 @@ def _text_failure(text: str, bare_command: str = "") -> str:
     if text.startswith("{") and text.endswith("}"):
         try:
             inner = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             inner = None
         # A command may print any object; only one with an exit code is about the command.
         if isinstance(inner, dict) and _exit_code(inner) is not None:

@@ -98,7 +98,7 @@ class Visit:
             return None
         try:
             values = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise CursorError("the cursor is malformed") from None
         known = str | int | float | None
         if not isinstance(values, list) or not all(isinstance(each, known) for each in values):

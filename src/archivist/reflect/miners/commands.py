@@ -18,6 +18,7 @@ from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.signatures import says_more
 from archivist.reading.slips import SEVERAL, SPACES, TABS
+from archivist.reading.tool_names import quote_tool
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -323,7 +324,7 @@ def mine_failed_edits(material: Material) -> Iterator[Candidate]:
             slip, runs = next(iter(case.subjects.items()), ("", 0))
             slipped = _SLIPS.get(slip) if 2 * runs >= case.runs + (slip == SEVERAL) else None
             refused, action = slipped or _REFUSALS.get(failure.signature.error, unknown)
-            problem, told, rule = f"the {tool} tool refuses {refused}", action, ""
+            problem, told, rule = f"the {quote_tool(tool)} tool refuses {refused}", action, ""
         found = make_candidate(
             case,
             problem,
@@ -356,7 +357,7 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
             continue
         act, remedy, offer = case.first.act, case.best_remedy(), case.offer
         line = case.failing_example(remedy)[1]
-        what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
+        what = code(act.purpose) if act.steps else f"the {quote_tool(act.event.tool)} tool"
         problem = f"{what} {'keeps failing' if act.steps else 'refuses a call'}"
         error = quote_error(line, 120 if remedy else min(160, LONGEST_SUMMARY - len(f"{problem}: “”")))
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
