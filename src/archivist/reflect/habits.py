@@ -56,10 +56,12 @@ _REQUEST_END = lazy_pattern(
     rf"{CLAUSE_MARKS}|,\s(?!(?:as|against|to|into|for|with|in|on|onto|from|at|by|under|only|without|when|once"
     rf"|after|not|never)\b)|{CLAUSE_JOINS}"
 )
-# What switches checks off or brings something in is said anew each time; what only says when is no request.
+# What switches checks off or brings something in is said anew each time; what only says when, or which part
+# ("phase 2"), is no request.
 _NOT_TOLD = lazy_pattern(
     r"\s*+(?:disable|skip|ignore|bypass|allow|approve|force|override|install|download|trust|turn|switch"
-    r"|when|whenever|if|while|once|unless|wenn|falls|sobald|quand|lorsque|dès que|cuando|quando)\b",
+    r"|when|whenever|if|while|once|unless|wenn|falls|sobald|quand|lorsque|dès que|cuando|quando)\b"
+    r"|\s*+\w{1,20} #?\d{1,6}\W*+$",
     re.IGNORECASE,
 )
 _POLITE_END = lazy_pattern(
