@@ -40,8 +40,8 @@ _BARE_SHARE = 1 / 3
 # A word is a habit's if it does not begin the task in so many of its runs, and if a run says it in so few
 # clauses, which share so much; or in more clauses that are nearly the same.
 _BESIDE_SHARE = 0.65
-_MOST_CLAUSES = 1.3
-_LEAST_SHARED = 0.35
+_MOST_CLAUSES = 1.15
+_LEAST_SHARED = 0.42
 _NEARLY_SAME = 0.5
 _LEAST_OF_SAME = 4
 # Two words stand for one habit if so many of their clauses are the same.
