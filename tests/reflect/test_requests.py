@@ -60,8 +60,8 @@ def test_what_the_user_says_again_is_told_wherever_in_a_run_it_stands(case: dict
     assert told == [case["told"].lower()]
 
 
-@pytest.mark.parametrize("case", OVER_RUNS["no_word_in_common"], ids=lambda case: case["class"])
-def test_what_no_three_runs_say_with_a_word_in_common_is_not_heard(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", OVER_RUNS["too_little_in_common"], ids=lambda case: case["class"])
+def test_what_runs_say_with_too_little_in_common_is_not_heard(case: dict[str, Any]) -> None:
     assert _told_over_runs(case["runs"]) == []
 
 
