@@ -28,6 +28,7 @@ from archivist.records import (
     Source,
     Status,
 )
+from archivist.text import is_blank
 
 WHEN = datetime(2026, 4, 3, 14, 0, tzinfo=UTC)
 
@@ -232,7 +233,7 @@ def lessons(draw: st.DrawFn, lesson_id: str | None = None, number: int = 0) -> L
         created=created,
         updated=draw(moments),
         edited=draw(moments),
-        summary=draw(texts.filter(lambda text: bool(text.strip()))),
+        summary=draw(texts.filter(lambda text: not is_blank(text))),
         rule=draw(texts),
         detail=draw(texts),
         type=draw(st.sampled_from(LessonType)),
