@@ -18,6 +18,8 @@ from archivist.reading.command_risks import text_risk
         ("python3 -m http.server --directory ~", "python3 -m http.server --directory docs/_build"),
         ("python3 -m http.server -d /", "python3 -m http.server 8000"),
         ("heroku pg:reset DATABASE", "heroku pg:info"),
+        ("uv tool list && npx some-evil-package", "uv tool list && npx eslint ."),
+        ("uv tool list && uvx some-evil-package", "uv tool list && uv sync"),
     ],
 )
 def test_a_risky_command_waits_and_its_like_does_not(risky: str, everyday: str) -> None:
