@@ -16,7 +16,7 @@ from archivist.reading.commands import (
     step_purpose,
     working_steps,
 )
-from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL
+from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL, is_of_runtime
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import (
@@ -374,6 +374,10 @@ def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
     if is_usage and program and not program.endswith("<script>"):
         # A complaint about a call's words is one of the whole call: `cargo test` knows other words.
         clue = clue._replace(program="")
+    manager = program.partition(" ")[0]
+    if manager in programs.PACKAGE_MANAGERS and manager in clue.line.lower() and is_of_runtime(clue.line):
+        # It refuses whatever it is called with.
+        program = manager
     return Failure(
         kind=clue.kind,
         line=clue.line[:400],

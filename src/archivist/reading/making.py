@@ -11,6 +11,7 @@ from archivist.reading.evasions import only_shows
 from archivist.reading.failures import Failure
 from archivist.reading.outcomes import has_step_worked
 from archivist.reading.packages import is_install
+from archivist.reading.programs import PACKAGE_MANAGERS
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import Cure
 from archivist.reading.shell import Step, parse
@@ -28,7 +29,6 @@ _SETTING_FLAG = lazy_pattern(r"(?:-c|--?(?:config|ignore|plugin|tsconfig|project
 _FIXING_FLAG = lazy_pattern(r"--?(?:auto-?)?(?:fix|write|correct)(?:-[a-z]{1,20})?$")
 # Package managers show the script that they run: below its name, or behind a dollar.
 _SHOWN_SCRIPT = lazy_pattern(r"^(?:> [^\n]{1,300}\n> |\$ )([^\n]{1,300})$", re.MULTILINE)
-PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 _RUNNER = lazy_pattern(r"(?<![\w/.-])(npx|bunx) (?=(\w[\w.-]{0,60})(?:\s|$))")
 _SHOWN_CHARACTERS = 4_000
 _BUILT_FILE = lazy_pattern(

@@ -20,7 +20,7 @@ from archivist.reading.elsewhere import OUTSIDE, relative_folder, run_folders
 from archivist.reading.programs import words_of
 from archivist.reading.remedies import is_destructive
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.shell import ProjectStep, Step, Word, parse
+from archivist.reading.shell import ProjectStep, Step, Word, installed_program, parse
 from archivist.reading.wording import is_scratch
 from archivist.records.run_words import FOLDER, REDACTED
 
@@ -415,7 +415,7 @@ def _general_part(word: Word, previous: str, step: Step, root: str, *, is_test: 
         return f"{flag}=<test>"
     if _UNSTABLE.search(word.raw):
         return None
-    if value == step.program or value.startswith("-"):
+    if step.program in (value, installed_program(value)) or value.startswith("-"):
         return value
     if root and value.startswith(f"{root}/"):
         value = value[len(root) + 1 :]

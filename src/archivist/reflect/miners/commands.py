@@ -357,7 +357,13 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         act, remedy, offer = case.first.act, case.best_remedy(), case.offer
         line = case.failing_example(remedy)[1]
         what = code(act.purpose) if act.steps else f"the {act.event.tool} tool"
-        problem = f"{what} {'keeps failing' if act.steps else 'refuses a call'}"
+        # What the run then got to work does not keep failing.
+        is_mended = any(
+            call.at > case.met[-1].act.at and call.purpose == act.purpose and has_worked(call)
+            for call in case.reading.acts
+        )
+        fails = "fails" if is_mended else "keeps failing"
+        problem = f"{what} {fails if act.steps else 'refuses a call'}"
         error = quote_error(line, 120 if remedy else min(160, LONGEST_SUMMARY - len(f"{problem}: “”")))
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         # A server that is down now says nothing about the next run, nor does a message about another thing

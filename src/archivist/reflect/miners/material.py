@@ -18,11 +18,11 @@ from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
 from archivist.reading.history import RunHistory
-from archivist.reading.launchers import cure_by_launcher, is_of_runtime, is_of_start, launched_call
-from archivist.reading.making import PACKAGE_MANAGERS
+from archivist.reading.launchers import cure_by_launcher, is_of_start, launched_call
 from archivist.reading.observed import CODE_KINDS, ObservedFailure
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
+from archivist.reading.programs import PACKAGE_MANAGERS
 from archivist.reading.remedies import (
     ENTERS,
     WARNING,
@@ -36,7 +36,7 @@ from archivist.reading.remedies import (
     proofs,
     split_steps,
 )
-from archivist.reading.rules import FailureKind
+from archivist.reading.rules import FailureKind, is_of_runtime
 from archivist.reading.run import RunReading, call_text, digest_failure
 from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
@@ -67,7 +67,6 @@ _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
 # What a sandbox may forbid.
 _OF_SANDBOX = (FailureKind.PERMISSION, FailureKind.NETWORK)
 _LONGEST_SHOWN = 150
-_VERSION = lazy_pattern(r"(?<![\w.])v?\d{1,4}\.\d{1,4}(?:\.\d{1,4})?\b")
 _MOST_CALLS = 4
 # One outage may last an evening and the morning after.
 _ONE_DAY = timedelta(hours=24)
@@ -454,11 +453,11 @@ def folder_entry(command: str) -> str:
 def _of_any_command(remedy: Remedy, line: str) -> Remedy | None:
     """Return a package manager behind a launcher with any command, where its own version was refused."""
     manager = remedy.instead.partition(" ")[0]
-    launcher = remedy.text.removesuffix(remedy.instead)
-    is_its_version = bool(_VERSION.search(line)) and manager in line.lower()
-    if manager not in PACKAGE_MANAGERS or not is_its_version or launcher in ("", remedy.text):
+    launcher, is_called, _ = remedy.text.partition(f" {manager} ")
+    is_its_version = is_of_runtime(line) and manager in line.lower()
+    if manager not in PACKAGE_MANAGERS or not is_its_version or not is_called:
         return None
-    return Remedy(remedy.way, f"{launcher}{manager} <command>", f"{manager} <command>")
+    return Remedy(remedy.way, f"{launcher} {manager} <command>", f"{manager} <command>")
 
 
 def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[ObservedFailure]) -> Remedy | None:
