@@ -148,7 +148,7 @@ _IN_BACKGROUND = lazy_pattern(
 # Between names of which each chooses tests, and what makes a call run all others.
 _ALTERNATIVES = lazy_pattern(r"\\?\||,| or ")
 _LEAVES_OUT = lazy_pattern(r"(?i)\bnot |!|\*|^-+(?:invert|skip|ignore|exclude|deselect)")
-_FIXES = lazy_pattern(r"\bfix\b|--write\b")
+FIXES = lazy_pattern(r"\bfix\b|--write\b")
 
 
 def project_steps(
@@ -181,7 +181,7 @@ def project_steps(
             chosen: tuple[str, ...] = ()
             if purpose == "test" and "<" in command:
                 purpose, chosen = "one test", _chosen_tests(step, root)
-            elif purpose in ("lint", "format") and _FIXES.search(command):
+            elif purpose in ("lint", "format") and FIXES.search(command):
                 purpose = "fix"
             found.append(ProjectStep(purpose, command, place, outcome, chosen))
         yield act, found

@@ -17,8 +17,10 @@ from archivist.reading.calls import ToolCall, replay_failure
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
+from archivist.reading.filing import FINDINGS, failing_check
 from archivist.reading.history import RunHistory
 from archivist.reading.launchers import cure_by_launcher, is_of_start, launched_call
+from archivist.reading.making import mends_style
 from archivist.reading.observed import CODE_KINDS, ObservedFailure
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
@@ -56,6 +58,7 @@ from archivist.reading.wording import (
     quote_error,
     tags,
 )
+from archivist.reading.works import FIXES, command_purpose
 from archivist.records import Category, Event, Scope
 from archivist.records.run_words import APPROVALS
 from archivist.records.words import OUTSIDE_ADVICE
@@ -68,6 +71,9 @@ _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
 _OF_SANDBOX = (FailureKind.PERMISSION, FailureKind.NETWORK)
 _LONGEST_SHOWN = 150
 _MOST_CALLS = 4
+# Checks that find faults in new code, and in how many runs they do so often.
+_CHECKS = frozenset(("lint", "format", "types", "check"))
+_OFTEN = 3
 # One outage may last an evening and the morning after.
 _ONE_DAY = timedelta(hours=24)
 # What starts or sets up something: where the environment is at fault, once is enough to believe it.
@@ -536,9 +542,28 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
     if remedy.way in _COMMANDS and is_destructive(remedy.text):
         return f"{format_run_count(runs)} did {code(remedy.text)}, {WARNING}"
     text = advice(remedy._replace(instead="") if is_whole else remedy)
+    if rest := second_fixer(case, remedy):
+        return f"{text}, then {code(rest)}"
     if vain := case.vain.get(remedy.text, 0):
         return f"{text} (worked in {runs} of {runs + vain} tries)"
     return text if runs >= case.runs else f"{text} (worked in {format_run_count(runs)})"
+
+
+def second_fixer(case: Case, remedy: Remedy) -> str:
+    """Return what mended the faults that a remedy left over in several runs; else nothing."""
+    is_partial = mends_style(remedy.text) and case.vain.get(remedy.text, 0) > 1
+    others = [each for each, runs in case.remedies if runs > 1 and each.change != remedy.change]
+    mending = (each.text for each in others if each.way is RemedyKind.STEP and mends_style(each.text))
+    return next(mending, "") if is_partial else ""
+
+
+def _has_found_faults(case: Case, remedy: Remedy | None) -> bool:
+    """Say whether what failed is a check of the project that did its work: something mends what it found."""
+    failure, steps = case.first.failure, case.first.act.steps
+    check = failing_check(steps, failure) if remedy and mends_style(remedy.text) else None
+    is_finding = failure.kind in FINDINGS and not failure.kind.is_environment
+    is_check = check is not None and command_purpose(check) in _CHECKS and not FIXES.search(check.text)
+    return is_finding and is_check
 
 
 def describe_offer(offer: Remedy) -> str:
@@ -568,6 +593,10 @@ def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candid
     instead = remedy.instead if remedy is not None and remedy.way is RemedyKind.COMMAND else ""
     # Where it helped several calls, their error only if they have one in common.
     names = case.calls.get(remedy, ()) if remedy is not None and not instead else ()
+    fails, fail = "fails", "fail"
+    if is_finding := _has_found_faults(case, remedy):
+        often = "often " if case.runs >= _OFTEN else ""
+        fails, fail = f"{often}finds faults in new changes", f"{often}find faults in new changes"
     others = " or other errors" if names and remedy in case.varying else ""
     if names and is_refused_by_shell(failure):
         # Nothing was run: whatever was to be called, the shell is what a reader must know about.
@@ -575,7 +604,7 @@ def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candid
         condition = problems[-1]
     elif names:
         called = [code(name) for name in names]
-        problems = [f"{format_list(called, most=most)} fail" for most in (_MOST_CALLS, 2)]
+        problems = [f"{format_list(called, most=most)} {fail}" for most in (_MOST_CALLS, 2)]
         condition = problems[-1]
     else:
         line, shown = before_offer(line) if is_said else line, instead or shown
@@ -587,9 +616,11 @@ def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candid
             # The refused word is another one each time.
             shown = f"{purpose} …"
         command = code(shown if len(shown) < _LONGEST_SHOWN else purpose)
-        problems = [f"{command} fails", f"{code(purpose)} fails"]
-        condition = problems[0]
-        if case.kind is FailureKind.USAGE:
+        problems = [f"{command} {fails}", f"{code(purpose)} {fails}"]
+        condition = f"{command} fails"
+        if is_finding:
+            condition, line = f"{command} is to be run", ""
+        elif case.kind is FailureKind.USAGE:
             # A word that a program does not know fails each time; anything else need not.
             condition = f"{command} is to be run"
         elif is_telling(line):
