@@ -12,12 +12,11 @@ from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
 from archivist.reading.evasions import is_evasion, only_shows
-from archivist.reading.failures import Failure
+from archivist.reading.failures import Failure, is_of_built_file
 from archivist.reading.launchers import cure_by_launcher, cure_by_other_way
 from archivist.reading.making import (
     cure_by_fixer,
     installed_only,
-    is_of_built_file,
     makes_files,
     mends_style,
     without_mended_files,

@@ -96,7 +96,8 @@ def observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFai
                 failure=failure._replace(kind=K.CHECK, subject=failure.signature.error),
                 key=f"{project}|{K.CHECK}:{step_purpose(step)}",
                 cure=replace(cure, remedy=mending) if cure and mending else None,
-                in_vain=failed_remedies(calls, act.at),
+                # What no fixer mended is a matter of the code.
+                in_vain=failed_remedies(calls, act.at) if mending else (),
             )
         )
     return tuple(found)

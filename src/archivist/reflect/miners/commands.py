@@ -12,6 +12,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import called_words, is_display_step
+from archivist.reading.failures import STALE
 from archivist.reading.observed import ANY_OPTION, refusing_step
 from archivist.reading.outcomes import has_worked
 from archivist.reading.remedies import RemedyKind
@@ -86,7 +87,9 @@ _MOST_CALLS = 4
 
 def mine_commands(material: Material) -> Iterator[Candidate]:
     """Say what to run instead, or first."""
-    for case in material.of_kind(*_KINDS):
+    stale = (case for case in material.of_kind(K.SYNTAX) if f":{STALE}:" in case.key)
+    mended = (case for case in stale if case.runs > 1 and case.best_remedy(RemedyKind.STEP))
+    for case in (*material.of_kind(*_KINDS), *mended):
         if not case.first.act.steps or case.key.endswith(ANY_OPTION) or not _is_worth_telling(case):
             continue
         if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
@@ -17,14 +17,15 @@ from archivist.reading.calls import ToolCall, replay_failure
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
+from archivist.reading.failures import STALE
 from archivist.reading.filing import FINDINGS, failing_check
 from archivist.reading.history import RunHistory
 from archivist.reading.launchers import cure_by_launcher, is_of_start, launched_call
-from archivist.reading.making import mends_style
+from archivist.reading.making import makes_files, mends_style
 from archivist.reading.observed import CODE_KINDS, ObservedFailure
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
-from archivist.reading.programs import PACKAGE_MANAGERS
+from archivist.reading.programs import PACKAGE_MANAGERS, SUBCOMMANDED
 from archivist.reading.remedies import (
     ENTERS,
     WARNING,
@@ -305,7 +306,9 @@ def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> 
     """
     family = key.partition("|")[2]
     entries = [failures[key] for failures in runs]
-    if entries[-1]["kind"] in CODE_KINDS:
+    # What a built file lacks a build brings, however each run called it.
+    is_stale = f":{STALE}:" in key
+    if entries[-1]["kind"] in CODE_KINDS and not is_stale:
         return entries
     guesses = [
         {}
@@ -316,7 +319,11 @@ def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> 
     shown_by = Counter(name for those in guesses for name in those)
     joined: list[Mapping[str, Any]] = []
     for entry, those in zip(entries, guesses, strict=True):
-        proven = [each for name, each in those.items() if shown_by[name] > 1]
+        proven = [
+            each
+            for name, each in those.items()
+            if shown_by[name] > 1 or (is_stale and each["remedies"][0][0] == RemedyKind.STEP)
+        ]
         added = {
             field: [one for each in proven for one in each.get(field) or ()]
             for field in ("remedies", "shown")
@@ -369,10 +376,12 @@ def _make_case(
         remedies=_rank_remedies(Counter([*chain.from_iterable(helped), *elsewhere]), proven),
         vain={text: proof.vain for text, proof in proven.items() if proof.vain},
         places=tuple(places),
-        # The first wording stays, so that another occurrence does not change what a lesson quotes.
-        command=common_form(called_by[None]) or entries[0]["command"],
+        command=_common_call(called_by[None]),
         line=line,
-        shown={each: _general_example(each, [*some], line, lines) for each, some in examples.items()},
+        shown={
+            each: _general_example(each, [*some], line, lines, called_by[None])
+            for each, some in examples.items()
+        },
         calls={each: _call_names(called) for each, called in called_by.items()},
         varying=frozenset(
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
@@ -383,8 +392,30 @@ def _make_case(
     )
 
 
+def _common_call(calls: Sequence[str]) -> str:
+    """Return what failed in several runs: the call in the form of all, the most frequent, or what all share.
+
+    One that a single run made stands for the others only where they have nothing in common.
+    """
+    often, times = Counter(calls).most_common(1)[0]
+    if form := common_form(calls):
+        return form
+    steps = [parse(call) for call in calls]
+    if 2 * times > len(calls) or any(len(some) > 1 for some in steps):
+        return often
+    words = [step.called_values for some in steps for step in some]
+    same = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+    shared = [column[0] for column in same if not column[0].startswith("-")]
+    is_any = len(shared) == 1 and shared[0] in SUBCOMMANDED | PACKAGE_MANAGERS
+    return " ".join([*shared, *["<command>"] * is_any]) or often
+
+
 def _general_example(
-    remedy: Remedy, examples: Sequence[tuple[str, str]], line: str, lines: Collection[str]
+    remedy: Remedy,
+    examples: Sequence[tuple[str, str]],
+    line: str,
+    lines: Collection[str],
+    calls: Sequence[str],
 ) -> tuple[str, str]:
     """Return the call that a remedy helped and its error, in the form that holds for all runs, if any does.
 
@@ -395,6 +426,9 @@ def _general_example(
         command = common_form([call for call, _ in examples]) or command
         common = common_message([error for _, error in examples])
         met = common if is_telling(common.replace("<name>", "")) else met
+    elif command in calls and calls.count(command) == 1 and remedy.way is RemedyKind.STEP:
+        # It helps whatever is called then.
+        command = _common_call(calls)
     command = remedy.instead if remedy.way is RemedyKind.COMMAND and remedy.instead else command
     return command, line if met in lines else met
 
@@ -474,7 +508,12 @@ def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[Observ
     if remedy.way is not RemedyKind.STEP:
         return remedy
     steps = split_steps(remedy)
-    shown = [step for step in steps if often[step.change] > 1]
+    is_stale = f":{STALE}:" in those[0].key
+    shown = [
+        step
+        for step in steps
+        if often[step.change] > 1 or (is_stale and any(map(makes_files, parse(step.text))))
+    ]
     is_of_code = those[0].act.is_test and those[0].is_of_code
     if not shown and not is_of_code:
         is_down = those[0].failure.kind.is_environment
