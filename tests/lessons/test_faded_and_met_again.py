@@ -10,9 +10,8 @@ from archivist import Bank
 from archivist.config import Config, ReflectRules
 from archivist.recall.query import Query
 from archivist.records import Status
-
-from ..banks import fresh_bank
-from ..reflect.test_everyday_briefs import write_log
+from tests.banks import fresh_bank
+from tests.reflect.test_everyday_briefs import write_log
 
 REFUSED = "$ pilot sync --fast\n! 2\nerror: unexpected argument '--fast' found"
 MENDED = (REFUSED, "$ pilot sync --quick\nsynced 12 files")
@@ -50,3 +49,16 @@ def test_what_a_person_forgot_stays_forgotten(bank: Bank, tmp_path: Path) -> Non
             for lesson in bank.lessons.query(Query()):
                 bank.lessons.forget(lesson.id)
     assert live(bank) == []
+
+
+@pytest.mark.req("N1", "A12")
+@pytest.mark.parametrize(("unmet", "is_told"), [(3, True), (11, False), (14, False)])
+def test_what_ten_runs_did_not_meet_is_not_told_because_it_faded(
+    bank: Bank, tmp_path: Path, unmet: int, is_told: bool
+) -> None:
+    sessions = [MENDED, MENDED, MENDED, *[("$ make docs\nwritten",)] * unmet]
+    for turn, calls in enumerate(sessions):
+        for episode in bank.runs.capture_file(write_log(tmp_path / f"{turn}.jsonl", calls, turn)).episodes:
+            bank.reflect(episode.id)
+            bank.lessons.decay(episode.id)
+    assert ("pilot sync --quick" in bank.brief(repo="shop").text) is is_told
