@@ -453,8 +453,8 @@ def _select_for_project(
     with bank.reading() as reader:
         if not project:
             project, said_by = _resolve_project(bank, reader, request.repo, words, request.task)
-        met = partial(_project_lessons, bank, reader, project, audience)
-        lessons, chances = reader.get_cached(("met", project, audience), met, kinds=_MET_OF)
+        ranked = partial(_project_lessons, bank, reader, project, audience)
+        lessons, chances = reader.get_cached(("met", project, audience), ranked, kinds=_MET_OF)
         habits = reader.get_cached(
             ("habits", project), lambda: read_habits(reader, project), kinds=_HABITS_OF
         ).for_client(request.provider)
