@@ -34,6 +34,8 @@ from archivist.reading.command_risks import text_risk
         ("uv --config-file evil.toml sync", "uv run mypy --config-file mypy.ini src"),
         ("cargo test --config evil.toml", "cargo fmt -- --config max_width=100"),
         ("dotnet restore --configfile evil.config", "PKG_CONFIG_PATH=lib cmake -S . -B build"),
+        ("uv tool list && npx some-evil-package", "uv tool list && npx eslint ."),
+        ("uv tool list && uvx some-evil-package", "uv tool list && uv sync"),
     ],
 )
 def test_a_risky_command_waits_and_its_like_does_not(risky: str, everyday: str) -> None:

@@ -189,3 +189,10 @@ def test_what_a_call_prints_when_it_succeeds_is_not_why_it_failed() -> None:
 def test_a_refused_option_is_quoted_without_the_rest_of_its_call() -> None:
     call = ("cat -A src/a.ts | sed -n '160,176p'", "cat: illegal option -- A\nusage: cat [-belnstuv]", 1)
     assert [each["command"] for each in reading(call).digest["failures"].values()] == ["cat -A"]
+
+
+@pytest.mark.parametrize("flag", ["-i", "-Ei", "--in-place", "--in-place=.bak"])
+def test_an_edit_by_sed_is_seen_however_it_is_asked_for(flag: str) -> None:
+    (call,) = reading((f"sed {flag} s/colour/color/ src/cart.py", "", 0)).acts
+    assert [(edit.file, edit.old, edit.new) for edit in call.changes] == [("src/cart.py", "colour", "color")]
+    assert not call.is_look

@@ -134,6 +134,8 @@ def test_a_linter_whose_findings_a_command_mended_does_not_still_fail(
     assert "`bun run test` passed" in story.outcome
 
 
+NO_MOCHA = ' ERR_PNPM_RECURSIVE_EXEC_FIRST_FAIL  Command "mocha" not found'
+WRONG_NODE = " ERR_PNPM_UNSUPPORTED_ENGINE  Unsupported environment (bad pnpm and/or Node.js version)"
 TIMED_OUT = "Command timed out after 2m 0s"
 
 
@@ -152,6 +154,21 @@ TIMED_OUT = "Command timed out after 2m 0s"
             [("bun test", TIMED_OUT), ("bun test --shard=1/2", ""), ("bun test --shard=2/2", "")],
             "success",
             "passed.",
+        ),
+        (
+            [("pnpm exec mocha out", NO_MOCHA), ("node node_modules/mocha/bin/mocha.js out", "")],
+            "success",
+            "At the end `mocha` passed.",
+        ),
+        (
+            [("pnpm test", WRONG_NODE), ("corepack pnpm run test:unit", "")],
+            "success",
+            "At the end `pnpm run test:unit` passed.",
+        ),
+        (
+            [("pnpm test", WRONG_NODE), ("corepack pnpm run lint", "")],
+            "partial",
+            "At the end `pnpm run lint` passed and `pnpm test` still failed.",
         ),
         (
             [("bun test", BAD), ("bun test tests/other.test.ts", "")],

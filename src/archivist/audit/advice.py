@@ -42,7 +42,7 @@ _REJECTED_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _REJECTED_AFTER = re.compile(
-    r" (?:fails|keeps failing|does not|is not|asks|timed out|is missing|was killed|refuses)\b"
+    r" (?:fails|keeps failing|does not|is not|asks|timed out|is missing|was killed|refuses|finds faults)\b"
 )
 # Advice whose condition is the failure itself can be followed only after the failure.
 _REACTING = re.compile(r"\bfails\b|\brefuses\b|\btimed out\b", re.IGNORECASE)

@@ -430,9 +430,8 @@ def _select_for_project(
     with bank.reading() as reader:
         if not project:
             project, said_by = _resolve_project(bank, reader, request.repo, words, request.task)
-        lessons, chances = reader.get_cached(
-            ("met", project, audience), lambda: _project_lessons(reader, project, audience), kinds=_MET_OF
-        )
+        ranked = partial(_project_lessons, bank, reader, project, audience)
+        lessons, chances = reader.get_cached(("met", project, audience), ranked, kinds=_MET_OF)
         habits = cached_habits(reader, project).for_client(request.provider)
         hits, tallies = _search_lessons(reader, words), reader.tallies([lesson.id for lesson in lessons])
         timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
@@ -444,7 +443,7 @@ def _select_for_project(
         # The global bank is about the user, a team's about the same projects.
         of = project if (is_team := global_bank is bank.team) else ""
         with global_bank.reading() as reader:
-            theirs, their_chances = _project_lessons(reader, of, audience)
+            theirs, their_chances = _project_lessons(global_bank, reader, of, audience)
             chances = {**chances, **their_chances}
             tallies |= reader.tallies([lesson.id for lesson in theirs])
             if is_team and habits == NO_HABITS:
@@ -641,7 +640,7 @@ def _resolve_project(
 
 
 def _project_lessons(
-    reader: Reader, project: str, audience: BriefRequest
+    bank: Bank, reader: Reader, project: str, audience: BriefRequest
 ) -> tuple[list[Lesson], dict[str, float]]:
     """Return the live lessons of a project and of none, and how likely the next run is to meet each."""
     from archivist import projects
@@ -676,7 +675,9 @@ def _project_lessons(
         ages = [place[run] for run in lesson.runs if run in place]
         if lesson.repo in names and ages:
             # While it was followed, its failure could not be met.
-            heeded = max(0, min(ages) - numbers.count_unseen(lesson))
+            # Each time it faded, the count of runs that did not meet it began again.
+            unseen = numbers.count_unseen(lesson) + lesson.faded * bank.config.decay.unseen_runs
+            heeded = max(0, min(ages) - unseen)
             ages = [age - heeded for age in ages]
         else:
             # Met elsewhere: how often is all that is known.

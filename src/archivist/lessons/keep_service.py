@@ -27,7 +27,7 @@ from archivist.lessons.standing import SUPERSEDES, cited_findings, with_status
 from archivist.recall.keywords import KeywordIndex, Overlap, keywords
 from archivist.records import Event, EventKind, Lesson, LessonType, Provenance, Status
 from archivist.records.words import MODEL_ORIGIN
-from archivist.store.filters import any_of, at_least, contains_item, equals, not_equals, one_of
+from archivist.store.filters import any_of, at_least, at_most, contains_item, equals, not_equals, one_of
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 
 if TYPE_CHECKING:
@@ -169,6 +169,9 @@ class LessonGate:
         if candidate.origin == MODEL_ORIGIN and provenance is Provenance.MINED:
             return self._keep_of_model(candidate, may_create=may_create)
         known = self._find_twin(candidate)
+        is_failure = provenance is Provenance.MINED and candidate.type is not LessonType.PREFERENCE
+        if known is None and is_failure and may_create and sighting.words_from.is_own:
+            known = self._find_faded(candidate)
         if known is None:
             draft = gate.draft_lesson(candidate, sighting)
             if not may_create:
@@ -347,6 +350,19 @@ class LessonGate:
             order=("-updated",),
         )
         return next(iter(gate.comparable_lessons(candidate, retired)), None)
+
+    def _find_faded(self, candidate: Candidate) -> Lesson | None:
+        """Return the lesson of a failure that faded and is met again, live, with all that it knows."""
+        faded = self._writer.select(
+            Lesson,
+            equals("signature", candidate.key),
+            equals("status", Status.ARCHIVED),
+            equals("is_waiting", 0),
+            at_most("frequency", 0),
+            order=("-updated",),
+        )
+        found = next(iter(gate.comparable_lessons(candidate, faded if candidate.key else ())), None)
+        return replace(found, status=Status.CANDIDATE, faded=0) if found else None
 
     def _find_by_keywords(self, candidate: Candidate) -> Lesson | None:
         """Return the lesson that holds half of a finding's words; `detail` holds a long finding in full."""

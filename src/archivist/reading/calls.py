@@ -271,9 +271,7 @@ def event_failure(event: Event) -> Failure | None:
 
 def _step_edits(step: Step, bodies: str) -> Iterator[FileEdit]:
     """Yield the files that a step changes, whether it succeeded or not."""
-    if step.program in ("sed", "perl") and any(
-        flag.startswith(("-i", "-pi")) for flag in (step.subcommand, *step.flags)
-    ):
+    if step.program in ("sed", "perl") and commands.edits_in_place(step):
         yield from _substitution_edits(step)
     elif step.program == "patch" or step.name == "git apply":
         yield from (FileEdit(file) for file in _PATCHED.findall(bodies) or [""])

@@ -370,8 +370,9 @@ def _runs_package(steps: Sequence[Step]) -> bool:
         # What stands after the package's name is the package's own.
         own = given[: given.index(plain[0]) + (2 if name == "npm" else 0)]
         is_told_yes = not {"-y", "--yes", "-p", "--package"}.isdisjoint(own)
-        if name in tables.FETCHING_VERBS or (verb in tables.FETCHING_VERBS and len(plain) > 1):
-            return verb != "uv tool" or plain[1] == "run"
+        is_fetched = name in tables.FETCHING_VERBS or (verb in tables.FETCHING_VERBS and len(plain) > 1)
+        if is_fetched and (verb != "uv tool" or plain[1] == "run"):
+            return True
         first = "".join(plain[1:2])
         is_behind_verb = verb in ("npm exec", "npm x", "bun x")
         package = plain[0] if name in ("npx", "pnpx", "bunx") else first if is_behind_verb else ""
@@ -484,7 +485,7 @@ def _written_paths(step: Step) -> list[str]:
             last = f"-{flag[-1]}" if re.fullmatch(r"-[A-Za-z]{2,6}", flag) else flag
             paths += [value] if not flags.isdisjoint((flag, last)) else []
     elif name in ("sed", "perl", "ruby") and any(
-        re.match(r"-\w{0,3}i", flag) for flag in (*step.flags, step.subcommand)
+        re.match(r"-\w{0,3}i|--i", flag) for flag in (*step.flags, step.subcommand)
     ):
         paths += arguments
     elif name == "dd":

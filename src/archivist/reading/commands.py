@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from archivist.cold_start import lazy_pattern
 from archivist.reading import programs
@@ -29,6 +31,10 @@ _LOG_ENDPOINT = lazy_pattern(
     r"(?:^|[/.])(?:logs?|trace|stdout|stderr|console(?:Text)?)(?:[?/#]|$)", longest=500
 )
 _SENDING = lazy_pattern(r"-(?:X|d|F|f|T)|--(?:method|request|data|form|field|raw-field|input|upload|post)")
+# Options of sed and perl that take no value may stand before `i` in one word.
+_IN_PLACE = lazy_pattern(r"-[nrEsuzpla0]*i|--i")
+_FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+_FINDS_TO_CHANGE = frozenset(("-delete", "-fprint", "-fprint0", "-fprintf", "-fls"))
 _HELP_PROGRAMS = ("man", "which", "type", "whereis", "info", "apropos", "help", "hash")
 # Flags before a text in somebody's own words.
 TEXT_FLAGS = ("-m", "--message", "--body", "--title", "-k")
@@ -83,15 +89,31 @@ def is_display_step(step: Step) -> bool:
     if step.is_writing:
         return False
     if step.program == "sed":
-        return step.subcommand != "-i" and not any(flag.startswith("-i") for flag in step.flags)
+        return not edits_in_place(step)
     if step.program == "find":
-        return not any(flag in ("-delete", "-exec", "-execdir") for flag in step.flags) or "grep" in step.text
+        is_looking = _FINDS_TO_CHANGE.isdisjoint(step.flags)
+        return is_looking and all(
+            each.program != "find" and is_display_step(each) for each in _steps_of_find(step)
+        )
     if step.program in programs.LOOKS or _prints_log(step):
         return True
     # `git stash list` only looks; `git stash` alone does not.
     first = step.subcommand.split(" ")[0]
     looking = programs.LOOKING_SUBCOMMANDS.get(step.program, frozenset())
     return step.subcommand in looking or first in looking or step.subcommand == "stash list"
+
+
+def edits_in_place(step: Step) -> bool:
+    """Say whether sed or perl writes its result back into the files."""
+    return any(map(_IN_PLACE.match, (step.subcommand, *step.flags)))
+
+
+def _steps_of_find(step: Step) -> Iterator[Step]:
+    """Yield what `find` runs for the files that it finds."""
+    words = iter(step.values)
+    for word in words:
+        if word in _FIND_RUNS:
+            yield from parse(shlex.join(takewhile(lambda each: each not in (";", "+"), words)))
 
 
 def _prints_log(step: Step) -> bool:

@@ -12,12 +12,11 @@ from archivist.reading.calls import FileEdit, ToolCall
 from archivist.reading.command_risks import text_risk
 from archivist.reading.commands import is_look, is_raw_call, is_sending, step_purpose
 from archivist.reading.evasions import is_evasion, only_shows
-from archivist.reading.failures import Failure
-from archivist.reading.launchers import cure_by_launcher
+from archivist.reading.failures import Failure, is_of_built_file
+from archivist.reading.launchers import cure_by_launcher, cure_by_other_way
 from archivist.reading.making import (
     cure_by_fixer,
     installed_only,
-    is_of_built_file,
     makes_files,
     mends_style,
     without_mended_files,
@@ -695,7 +694,7 @@ _LOOKS: dict[K, tuple[_Look, ...]] = {
         (K.MISSING_MODULE, K.VERSION_CONFLICT, K.IMPORT_ERROR),
         (_cure_by_change, cure_by_variant, _cure_by_step),
     ),
-    K.MISSING_COMMAND: (_cure_by_install, cure_by_folder, cure_by_variant, _cure_by_step),
+    K.MISSING_COMMAND: (_cure_by_install, cure_by_folder, cure_by_variant, cure_by_other_way, _cure_by_step),
     K.MISSING_FILE: (cure_by_folder, cure_by_path, cure_by_other_name, _cure_by_step),
     K.EDIT_NOT_APPLIED: (_cure_by_other_edit,),
     K.GIT: (cure_by_sequence, cure_by_variant, _cure_by_step),
@@ -707,4 +706,6 @@ _LOOKS: dict[K, tuple[_Look, ...]] = {
 }
 _OTHER_LOOKS: tuple[_Look, ...] = (_cure_by_step, cure_by_variant, cure_by_other_runner)
 # Installs and edits may come late; another try of a command comes soon.
-_LATE_LOOKS = frozenset((_cure_by_change, _cure_by_install, _cure_by_other_edit, cure_by_interpreter))
+_LATE_LOOKS = frozenset((
+    _cure_by_change, _cure_by_install, _cure_by_other_edit, cure_by_interpreter, cure_by_other_way,
+))  # fmt: skip

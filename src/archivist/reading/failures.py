@@ -16,7 +16,7 @@ from archivist.reading.commands import (
     step_purpose,
     working_steps,
 )
-from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL
+from archivist.reading.rules import FROM_HARNESS, LOOSE, NOT_FORMATTED, SUMMARY, TOLD, TOOL, is_of_runtime
 from archivist.reading.rules import FailureKind as K
 from archivist.reading.shell import Step, parse
 from archivist.reading.signatures import (
@@ -31,6 +31,8 @@ from archivist.reading.signatures import (
 
 # Separates the resource that a failure is about from the rest of its key.
 ABOUT = "@"
+# Stands in the key of a built file that lacks what its sources have.
+STALE = "<stale>"
 _SHELL_TOOL = lazy_pattern(r"bash|shell|terminal|exec|command|^run$|swe-agent|^$|console|^sh$", re.IGNORECASE)
 # The line in which a harness reports the exit code.
 _EXIT_LINE = lazy_pattern(r"\A\s*(?:Exit code:? |<returncode>)(-?\d+)[^\n]*(?:\n|\Z)")
@@ -101,6 +103,15 @@ _USAGE_LINE = lazy_pattern(r"(?im)^\s{0,8}usage:[ \t]{1,4}([^\n]{1,200})")
 _INSTALLED = lazy_pattern(
     r"site-packages|dist-packages|node_modules|/\.cargo/|/lib/python\d|/go/pkg/|<frozen"
 )
+
+
+_BUILT_FILE = lazy_pattern(
+    r"(?:^|[\s'\"(/])(?:dist|build|out|target|generated|gen|_build|\.next)/(?:[\w.@-]{1,80}/){0,8}[\w.@-]{1,80}"
+)
+# A package, other than a file of the project, has not the name that is imported from it.
+_PACKAGE_EXPORT = lazy_pattern(r"(?i)\b(?:module|from|by) ['\"]{1,2}(?![./~])[@\w].{0,200}\bexport")
+# What names an export that is not there; the name is another one in each run.
+_NO_EXPORT = lazy_pattern(r"(?i)\bexport(?:ed|s)?\b")
 
 
 # So many failures of one call are told apart besides the one that a person would quote.
@@ -374,6 +385,10 @@ def _make_failure(program: str, clue: Clue, steps: tuple[Step, ...]) -> Failure:
     if is_usage and program and not program.endswith("<script>"):
         # A complaint about a call's words is one of the whole call: `cargo test` knows other words.
         clue = clue._replace(program="")
+    manager = program.partition(" ")[0]
+    if manager in programs.PACKAGE_MANAGERS and manager in clue.line.lower() and is_of_runtime(clue.line):
+        # It refuses whatever it is called with.
+        program = manager
     return Failure(
         kind=clue.kind,
         line=clue.line[:400],
@@ -409,6 +424,18 @@ def _is_own_code(clue: Clue, steps: tuple[Step, ...]) -> bool:
     return bool(outside) and (clue.kind is K.SYNTAX or is_own[outside[-1]])
 
 
+def is_of_built_file(failure: Failure) -> bool:
+    """Say whether an error is about what a file or package lacks that is made from others."""
+    return bool(_BUILT_FILE.search(failure.line) or _PACKAGE_EXPORT.search(failure.line))
+
+
+def lacks_export(failure: Failure) -> str:
+    """Return the built file that lacks an export, which a build brings, whatever its name; else nothing."""
+    is_missing = failure.kind in (K.SYNTAX, K.BUILD) and _NO_EXPORT.search(failure.line)
+    named = (word.strip(" '\"().,:;") for word in failure.line.split() if is_missing)
+    return next((word.lstrip("./") for word in named if _BUILT_FILE.search(word)), "")
+
+
 def failure_key(failure: Failure) -> str:
     """Return the key that is the same for all failures that belong to one lesson."""
     kind, signature = failure.kind, failure.signature
@@ -418,6 +445,8 @@ def failure_key(failure: Failure) -> str:
 
         if is_uninstallable(failure.subject):
             return f"{kind}:{signature.program}:{failure.subject}"
+    if built := lacks_export(failure):
+        return f"{kind}:{STALE}:{built}"
     match kind:
         case K.EDIT_NOT_APPLIED if signature.program in _PATCHERS:
             return f"{kind}:patch"

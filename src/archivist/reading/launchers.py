@@ -16,9 +16,10 @@ from archivist.reading.refutations import NEAR
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import Cure, fails_alike, join_steps
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.shell import Step
+from archivist.reading.rules import is_of_runtime
+from archivist.reading.shell import Step, installed_program
 from archivist.reading.wording import base_name, is_informative, is_scratch, mask_command
-from archivist.reading.works import drop_wrappers
+from archivist.reading.works import command_purpose, drop_wrappers
 
 # What no launcher overcomes: a fault of the code, a refused word, git's own refusals, an edit.
 _NOT_OF_LAUNCH = frozenset((
@@ -28,12 +29,6 @@ _NOT_OF_LAUNCH = frozenset((
 # What shows no progress: the launcher itself may be missing or misused, or nobody knows what failed.
 _NO_PROGRESS = frozenset((K.MISSING_COMMAND, K.USAGE, K.TIMEOUT, K.NETWORK, K.PROMPT, K.OTHER))
 _ERROR_CLASS = lazy_pattern(r"^[A-Z]\w{2,60}(?:Error|Exception)$")
-# An error about the version of what runs the command: no edit of the code overcomes it.
-_RUNTIME = lazy_pattern(r"(?i)\bversions?\b|\bengines?\b|\bruntimes?\b|\btoolchains?\b")
-_MISMATCH = lazy_pattern(
-    r"(?i)\bunsupported\b|not (?:be )?supported|incompatible|\brequire[sd]?\b|\bexpected\b|\bneeds?\b"
-    r"|[<>]=?\s?v?\d|too (?:old|new)|\bolder\b|\bnewer\b|at least|mismatch|not satisfied|wrong|\bbad\b"
-)
 _OF_START = frozenset((K.MISSING_COMMAND, K.VERSION_CONFLICT))
 _SOURCE_FILE = lazy_pattern(r"\.(?!(?:json|toml|ya?ml|lock|cfg|ini|env|properties)$)[A-Za-z]\w{0,4}$")
 # Programs that say or look for the words behind them instead of running them.
@@ -41,11 +36,6 @@ _RUN_NOTHING = programs.LOOKS | programs.PREPARATIONS | {"git", "man", "sudo", "
 _MOST_LAUNCHER_WORDS = 8
 # A program, a task or the word before one.
 _BARE_WORD = lazy_pattern(r"[A-Za-z][\w:-]{0,40}$")
-
-
-def is_of_runtime(line: str) -> bool:
-    """Say whether an error is about the version of what runs a command, whatever the command is given."""
-    return bool(_RUNTIME.search(line) and _MISMATCH.search(line))
 
 
 def is_of_start(kind: K, line: str) -> bool:
@@ -57,7 +47,7 @@ def launched_call(step: Step, wrong: Step, *, is_any_target: bool = False) -> st
     """Return how a step runs another one behind a launcher that the other did not have; else nothing.
 
     What only changes how long a command runs, or what is printed, is no launcher. With `is_any_target` the
-    program and its task are the same, whatever file they are about.
+    program and its task are the same, whatever file they are about; of a package manager any task shows it.
     """
     raw, words = _words_of(step)
     wanted = _words_of(wrong)[1]
@@ -74,6 +64,8 @@ def launched_call(step: Step, wrong: Step, *, is_any_target: bool = False) -> st
         if place and any(map(_BARE_WORD.match, rest)):
             return ""
         raw[place + len(called) :] = ["<file>" if "." in word or "/" in word else word for word in rest]
+    if not place and is_any_target and wrong.program in programs.PACKAGE_MANAGERS and command_purpose(step):
+        place = next((at for at in range(1, len(words)) if words[at] == wrong.program), 0)
     launcher = words[:place]
     if not launcher or launcher == own or place > _MOST_LAUNCHER_WORDS or only_shows(step):
         return ""
@@ -114,6 +106,39 @@ def cure_by_launcher(failed: ToolCall, wrong: Step | None, later: Sequence[ToolC
             if is_start and got_further is None and _gets_past(act, at, failed):
                 got_further = cure
     return got_further
+
+
+def cure_by_other_way(failed: ToolCall, later: Sequence[ToolCall]) -> Cure | None:
+    """Look for the missing program reached in another way: by its file, another launcher or manager.
+
+    That its tests fail shows as well that it ran. What it was given is of one run.
+    """
+    wrong = next((step for step in failed.steps if step.program == failed.subject), None)
+    for act in later if wrong else ():
+        for step in act.steps:
+            called = drop_wrappers(step)
+            end = end_of_launcher([word.value for word in called], failed.subject)
+            text = mask_command(" ".join(word.raw for word in called[:end]))
+            has_run = has_step_worked(act, step) or (act.is_test and act.kind is K.TEST_FAILURE)
+            is_same = step.program == failed.subject and not only_shows(step) and not is_unsure(act)
+            is_other = wrong and [word.value for word in called[:end]] != wrong.called_values[:end]
+            if has_run and is_same and is_other and end and is_informative(text):
+                return Cure(Remedy(RemedyKind.COMMAND, text, mask_command(failed.subject)), (act,))
+    return None
+
+
+def end_of_launcher(words: Sequence[str], name: str) -> int:
+    """Return how many words of a call run a program, without what it is given; 0 if they do not name it.
+
+    `mise x hk -- hk` names it twice: without the second the call runs nothing.
+    """
+    places = [
+        at
+        for at, word in enumerate(words)
+        if name in (base_name(word).partition("@")[0], installed_program(word))
+    ]
+    is_named_twice = len(places) > 1 and words[places[1] - 1] == "--"
+    return places[is_named_twice] + 1 if places else 0
 
 
 def _behind_other_steps(steps: Sequence[Step], wrong: Step) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.evasions import only_shows
-from archivist.reading.failures import Failure
 from archivist.reading.outcomes import has_step_worked
 from archivist.reading.packages import is_install
+from archivist.reading.programs import PACKAGE_MANAGERS
 from archivist.reading.remedies import Remedy, RemedyKind
 from archivist.reading.replacements import Cure
 from archivist.reading.shell import Step, parse
@@ -28,14 +28,8 @@ _SETTING_FLAG = lazy_pattern(r"(?:-c|--?(?:config|ignore|plugin|tsconfig|project
 _FIXING_FLAG = lazy_pattern(r"--?(?:auto-?)?(?:fix|write|correct)(?:-[a-z]{1,20})?$")
 # Package managers show the script that they run: below its name, or behind a dollar.
 _SHOWN_SCRIPT = lazy_pattern(r"^(?:> [^\n]{1,300}\n> |\$ )([^\n]{1,300})$", re.MULTILINE)
-PACKAGE_MANAGERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 _RUNNER = lazy_pattern(r"(?<![\w/.-])(npx|bunx) (?=(\w[\w.-]{0,60})(?:\s|$))")
 _SHOWN_CHARACTERS = 4_000
-_BUILT_FILE = lazy_pattern(
-    r"(?:^|[\s'\"(/])(?:dist|build|out|target|generated|gen|_build|\.next)/(?:[\w.@-]{1,80}/){0,8}[\w.@-]{1,80}"
-)
-# A package, other than a file of the project, has not the name that is imported from it.
-_PACKAGE_EXPORT = lazy_pattern(r"(?i)\b(?:module|from|by) ['\"]{1,2}(?![./~])[@\w].{0,200}\bexport")
 _GENERATES = lazy_pattern(r"(?:^|[\s:_-])(?:gen(?:erate)?|codegen|prepare|compile|bundle)(?:$|[\s:_-])")
 
 
@@ -85,11 +79,6 @@ def installed_only(text: str, acts: Sequence[ToolCall]) -> str:
     )
     names = {step.program for step in parse(shown)} if shown else set()
     return _RUNNER.sub(lambda found: f"{found[1]} --no-install " if found[2] in names else found[0], text)
-
-
-def is_of_built_file(failure: Failure) -> bool:
-    """Say whether an error is about what a file or package lacks that is made from others."""
-    return bool(_BUILT_FILE.search(failure.line) or _PACKAGE_EXPORT.search(failure.line))
 
 
 def makes_files(step: Step) -> bool:

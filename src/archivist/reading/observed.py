@@ -12,7 +12,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import ToolCall
 from archivist.reading.ci import find_ci_failures
 from archivist.reading.commands import step_purpose
-from archivist.reading.cures import find_cure
+from archivist.reading.cures import failed_remedies, find_cure
 from archivist.reading.failures import Failure
 from archivist.reading.filing import FINDINGS, failing_check, scratch_folder
 from archivist.reading.making import mends_style
@@ -96,6 +96,8 @@ def observe_checks(calls: Sequence[ToolCall], project: str) -> tuple[ObservedFai
                 failure=failure._replace(kind=K.CHECK, subject=failure.signature.error),
                 key=f"{project}|{K.CHECK}:{step_purpose(step)}",
                 cure=replace(cure, remedy=mending) if cure and mending else None,
+                # What no fixer mended is a matter of the code.
+                in_vain=failed_remedies(calls, act.at) if mending else (),
             )
         )
     return tuple(found)

@@ -141,5 +141,6 @@ TEST_RUNNERS = words_of("pytest py.test jest vitest mocha tox nox ctest phpunit 
     "python -m pytest",
     "python -m unittest",
 }
+PACKAGE_MANAGERS = words_of("npm pnpm yarn bun")
 # Programs that run a script file.
 SCRIPTED = words_of("python node ruby perl bash php ts-node tsx deno")

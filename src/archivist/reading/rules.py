@@ -166,7 +166,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"(?<![\w.-])(?P<subject>[\w.-]++)['\"]? is not recognized as (?:an internal|the name)"),
         rule("bash: command not found", "ENOENT", r"spawn (?P<subject>[\w./-]+) ENOENT"),
         # As launchers say it of what they were to run.
-        rule("bash: command not found", "~ailed to spawn|ommand not found: |RR_PNPM_RECURSIVE_EXEC",
+        rule("bash: command not found", "~ailed to spawn|ommand not found: |EXEC_FIRST_FAIL",
              r"^error: Failed to spawn: `(?P<subject>[\w.-]+)`|^[Cc]ommand not found: (?P<subject2>[\w.-]+)$"
              r"|EXEC_FIRST_FAIL +Command \"(?P<subject3>[\w.-]+)\" not found"),
         rule("apt-get: no such package", "~nable to locate package|~o match for argument|no such package"
@@ -564,7 +564,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
     K.OTHER: (
         rule("eslint: no config", "ESLint couldn't find|couldn't find the config",
              r"ESLint couldn't find (?P<text>[^.]*)"),
-        rule("pnpm: pnpm error", "ERR_PNPM_", r"(?P<error>ERR_PNPM_(?!NO_SCRIPT)\w+)", EXACT + 1),
+        rule("pnpm: pnpm error", "ERR_PNPM_",
+             r"(?P<error>ERR_PNPM_(?!NO_SCRIPT|RECURSIVE_EXEC_FIRST_FAIL +Command)\w+)", EXACT + 1),
         rule("yarn: yarn error", "YN0", r"➤ (?P<error>YN\d+): .*(?:error|couldn't|failed).*", TOOL),
         rule("malformed command", "COMMAND MALFORMED",
              r"EXECUTION FAILED OR COMMAND MALFORMED", FROM_HARNESS),
@@ -597,3 +598,18 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
 RULES = tuple(rule._replace(kind=kind) for kind, rules in _BY_KIND.items() for rule in rules)
 # The classes of errors in words of ours: no program chose them.
 CLASSES = frozenset(rule.error for rule in RULES if rule.error)
+
+# An error about the version of what runs a command: no edit of the code overcomes it.
+_RUNTIME = lazy_pattern(r"(?i)\bversions?\b|\bengines?\b|\bruntimes?\b|\btoolchains?\b")
+_VERSION = lazy_pattern(r"(?<![\w.])(?:v\d{1,4}\.\d{1,4}|\d{1,4}\.\d{1,4}\.\d{1,4})")
+_MISMATCH = lazy_pattern(
+    r"(?i)\bunsupported\b|not (?:be )?supported|incompatible|\brequire[sd]?\b|\bexpected\b|\bneeds?\b"
+    r"|[<>]=?\s?v?\d|too (?:old|new)|\bolder\b|\bnewer\b|at least|mismatch|not satisfied|wrong|\bbad\b"
+    r"|configured to use"
+)
+
+
+def is_of_runtime(line: str) -> bool:
+    """Say whether an error is about the version of what runs a command, whatever the command is given."""
+    said = [_RUNTIME.search(line), _MISMATCH.search(line), len({*_VERSION.findall(line)}) > 1]
+    return sum(map(bool, said)) > 1

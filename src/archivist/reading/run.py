@@ -25,7 +25,7 @@ from archivist.reading.commands import (
 )
 from archivist.reading.cures import HORIZON, failed_remedies, find_cure, guess_cure, is_refused_by_shell
 from archivist.reading.elsewhere import without_elsewhere
-from archivist.reading.failures import Failure
+from archivist.reading.failures import Failure, lacks_export
 from archivist.reading.filing import scratch_folder
 from archivist.reading.help_texts import find_accepted_words
 from archivist.reading.history import AttemptCounts
@@ -324,7 +324,7 @@ def _guess(calls: Sequence[ToolCall], met: Sequence[ObservedFailure]) -> Iterato
 def _is_own_fault(act: ToolCall, failure: Failure, scratch: set[str]) -> bool:
     """Say whether the fault lies in what the run itself was writing, so that it is no lesson."""
     if (
-        failure.is_own_code
+        (failure.is_own_code and not lacks_export(failure))
         or failure.signature.error == "Traceback"
         or (failure.kind is K.MISSING_MODULE and _BY_PATH.search(failure.subject))
         or (failure.kind is K.MISSING_FILE and base_name(failure.subject) in scratch)

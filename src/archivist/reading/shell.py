@@ -48,6 +48,12 @@ _VALUED_FLAGS = frozenset((
 ))  # fmt: skip
 # A program that lies in the project, without the ending of a script that anybody may have written for once.
 _OWN_PROGRAM = lazy_pattern(r"\./(?:(?:scripts?|bin|tools?)/)?[\w-]+|(?:scripts?|bin|tools?)/[\w-]+")
+# A program that node runs by its file is the program that a runner finds by its name.
+_INSTALLED_FILE = lazy_pattern(
+    r"(?!\S{0,400}\.\.)(?:[\w@.+-]{1,80}/){0,12}node_modules/(?:@[\w.-]{1,60}/)?(?P<package>[\w.-]{1,60})/"
+    r"(?:[\w.-]{1,60}/){0,6}_?(?P<name>[\w-]{1,60})(?:\.[cm]?js)?"
+)
+_NAMELESS_FILES = frozenset(("bin", "cli", "cmd", "index", "main", "run"))
 TASK_WORD = lazy_pattern(r"[a-z][a-z-]{1,19}")
 # A function's body runs when it is called, if ever.
 _DEFINES = lazy_pattern(r"[\w-]\s?\(\)\s?\{")
@@ -349,6 +355,8 @@ def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
             label, valued, after = f"{name} {second}", runner[second], at + 2
         elif name in programs.WRAPPERS:
             label, valued, after = name, programs.WRAPPERS[name], at + 1
+        elif name == "node" and installed_program(second):
+            label, valued, after = name, frozenset(), at + 1
         else:
             break
         while after < len(words):
@@ -371,7 +379,15 @@ def _unwrap(words: list[Word], at: int) -> tuple[list[str], int]:
     return wrappers, at
 
 
+def installed_program(path: str) -> str:
+    """Return the program that a file of an installed package is, whatever its version; else nothing."""
+    found = _INSTALLED_FILE.fullmatch(path) if "node_modules/" in path else None
+    return (found["package"] if found["name"] in _NAMELESS_FILES else found["name"]) if found else ""
+
+
 def _program_base(name: str) -> str:
+    if program := installed_program(name):
+        return program
     base = name.rstrip("/").rsplit("/", 1)[-1] if "/" in name else name
     # `corepack pnpm@9` and `npx pnpm@9` run pnpm.
     base = base.partition("@")[0] or base

@@ -21,7 +21,7 @@ from archivist.reading.programs import words_of
 from archivist.reading.remedies import is_destructive
 from archivist.reading.risk_tables import OTHER_SETTINGS
 from archivist.reading.rules import FailureKind as K
-from archivist.reading.shell import ProjectStep, Step, Word, parse
+from archivist.reading.shell import ProjectStep, Step, Word, installed_program, parse
 from archivist.reading.wording import is_scratch
 from archivist.records.run_words import FOLDER, REDACTED
 
@@ -149,7 +149,7 @@ _IN_BACKGROUND = lazy_pattern(
 # Between names of which each chooses tests, and what makes a call run all others.
 _ALTERNATIVES = lazy_pattern(r"\\?\||,| or ")
 _LEAVES_OUT = lazy_pattern(r"(?i)\bnot |!|\*|^-+(?:invert|skip|ignore|exclude|deselect)")
-_FIXES = lazy_pattern(r"\bfix\b|--write\b")
+FIXES = lazy_pattern(r"\bfix\b|--write\b")
 
 
 def project_steps(
@@ -183,7 +183,7 @@ def project_steps(
             chosen: tuple[str, ...] = ()
             if purpose == "test" and "<" in command:
                 purpose, chosen = "one test", _chosen_tests(step, root)
-            elif purpose in ("lint", "format") and _FIXES.search(command):
+            elif purpose in ("lint", "format") and FIXES.search(command):
                 purpose = "fix"
             found.append(ProjectStep(purpose, command, place, outcome, chosen))
         yield act, found
@@ -417,7 +417,7 @@ def _general_part(word: Word, previous: str, step: Step, root: str, *, is_test: 
         return f"{flag}=<test>"
     if _UNSTABLE.search(word.raw):
         return None
-    if value == step.program or value.startswith("-"):
+    if step.program in (value, installed_program(value)) or value.startswith("-"):
         return value
     if root and value.startswith(f"{root}/"):
         value = value[len(root) + 1 :]

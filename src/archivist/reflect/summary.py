@@ -14,6 +14,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.risky_text import borrowed_voice, suspicion
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import step_purpose
+from archivist.reading.launchers import is_of_start
 from archivist.reading.narrower_runs import are_all_shards, runs_less
 from archivist.reading.remedies import RemedyKind
 from archivist.reading.rules import FailureKind
@@ -351,10 +352,14 @@ def _read_checks(calls: Sequence[ToolCall]) -> dict[str, _Check]:
             continue
         # After what mends all that a check found, nobody knows that the check still fails.
         mended = set() if call.has_failed else {command_purpose(step) for step in call.steps if _mends(step)}
-        for name, check in found.items():
-            if purposes[name] in mended and check.last and check.last.has_failed:
-                check.last = None
         steps = _check_steps(call)
+        # What could not start and was reached in another way has passed by that.
+        passed = set() if call.has_failed else {command_purpose(step) for step in steps}
+        for name, check in found.items():
+            failure = check.last.failure if check.last else None
+            is_unstarted = failure is not None and is_of_start(failure.kind, failure.line)
+            if failure and purposes[name] in (mended | passed if is_unstarted else mended):
+                check.last = None
         program = call.failure.signature.program if call.failure else ""
         at_fault = [step for step in steps if step_purpose(step).lower() == program] or steps[-1:]
         for step in steps:

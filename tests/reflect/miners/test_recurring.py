@@ -18,6 +18,11 @@ def test_twice_in_the_project_is_told() -> None:
     assert "keeps failing: “anthropic.OverloadedError" in one(run(CALL), run(CALL, name="run-2")).summary
 
 
+def test_what_the_run_got_to_work_does_not_keep_failing() -> None:
+    mended = (CALL, edit("conf.py", "a", "b"), sh("widget generate docs", "2 files written"))
+    assert "`widget` fails: “" in one(run(*mended), run(*mended, name="run-2")).summary
+
+
 def test_once_is_the_tasks_own_affair() -> None:
     assert learnt(run(CALL)) == []
 

@@ -12,6 +12,7 @@ from archivist.cold_start import lazy_pattern
 from archivist.lessons.candidate import Candidate
 from archivist.reading.calls import ToolCall
 from archivist.reading.commands import called_words, is_display_step
+from archivist.reading.failures import STALE
 from archivist.reading.observed import ANY_OPTION, refusing_step
 from archivist.reading.outcomes import has_worked
 from archivist.reading.remedies import RemedyKind
@@ -87,7 +88,9 @@ _MOST_CALLS = 4
 
 def mine_commands(material: Material) -> Iterator[Candidate]:
     """Say what to run instead, or first."""
-    for case in material.of_kind(*_KINDS):
+    stale = (case for case in material.of_kind(K.SYNTAX) if f":{STALE}:" in case.key)
+    mended = (case for case in stale if case.runs > 1 and case.best_remedy(RemedyKind.STEP))
+    for case in (*material.of_kind(*_KINDS), *mended):
         if not case.first.act.steps or case.key.endswith(ANY_OPTION) or not _is_worth_telling(case):
             continue
         if best := case.best_remedy(RemedyKind.COMMAND, RemedyKind.STEP, RemedyKind.SAID):
@@ -358,7 +361,13 @@ def mine_recurring(material: Material) -> Iterator[Candidate]:
         act, remedy, offer = case.first.act, case.best_remedy(), case.offer
         line = case.failing_example(remedy)[1]
         what = code(act.purpose) if act.steps else f"the {quote_tool(act.event.tool)} tool"
-        problem = f"{what} {'keeps failing' if act.steps else 'refuses a call'}"
+        # What the run then got to work does not keep failing.
+        is_mended = any(
+            call.at > case.met[-1].act.at and call.purpose == act.purpose and has_worked(call)
+            for call in case.reading.acts
+        )
+        fails = "fails" if is_mended else "keeps failing"
+        problem = f"{what} {fails if act.steps else 'refuses a call'}"
         error = quote_error(line, 120 if remedy else min(160, LONGEST_SUMMARY - len(f"{problem}: “”")))
         done = describe_remedy(case, remedy) if remedy else describe_offer(offer) if offer else ""
         # A server that is down now says nothing about the next run, nor does a message about another thing

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 from archivist.cold_start import lazy_pattern
@@ -17,12 +17,15 @@ from archivist.reading.calls import ToolCall, replay_failure
 from archivist.reading.command_risks import FETCHED_PACKAGE
 from archivist.reading.commands import main_step, step_purpose
 from archivist.reading.cures import is_refused_by_shell
+from archivist.reading.failures import STALE
+from archivist.reading.filing import FINDINGS, failing_check
 from archivist.reading.history import RunHistory
-from archivist.reading.launchers import cure_by_launcher, is_of_runtime, is_of_start, launched_call
-from archivist.reading.making import PACKAGE_MANAGERS
+from archivist.reading.launchers import cure_by_launcher, is_of_start, launched_call
+from archivist.reading.making import makes_files, mends_style
 from archivist.reading.observed import CODE_KINDS, ObservedFailure
 from archivist.reading.outcomes import before_offer, find_offer
 from archivist.reading.printed_offers import without_offers
+from archivist.reading.programs import PACKAGE_MANAGERS, SUBCOMMANDED
 from archivist.reading.remedies import (
     ENTERS,
     WARNING,
@@ -36,7 +39,7 @@ from archivist.reading.remedies import (
     proofs,
     split_steps,
 )
-from archivist.reading.rules import FailureKind
+from archivist.reading.rules import FailureKind, is_of_runtime
 from archivist.reading.run import RunReading, call_text, digest_failure
 from archivist.reading.shell import parse
 from archivist.reading.signatures import is_telling
@@ -56,6 +59,7 @@ from archivist.reading.wording import (
     quote_error,
     tags,
 )
+from archivist.reading.works import FIXES, command_purpose
 from archivist.records import Category, Event, Scope
 from archivist.records.run_words import APPROVALS
 from archivist.records.words import OUTSIDE_ADVICE
@@ -67,8 +71,10 @@ _COMMANDS = (RemedyKind.STEP, RemedyKind.COMMAND)
 # What a sandbox may forbid.
 _OF_SANDBOX = (FailureKind.PERMISSION, FailureKind.NETWORK)
 _LONGEST_SHOWN = 150
-_VERSION = lazy_pattern(r"(?<![\w.])v?\d{1,4}\.\d{1,4}(?:\.\d{1,4})?\b")
 _MOST_CALLS = 4
+# Checks that find faults in new code, and in how many runs they do so often.
+_CHECKS = frozenset(("lint", "format", "types", "check"))
+_OFTEN = 3
 # One outage may last an evening and the morning after.
 _ONE_DAY = timedelta(hours=24)
 # What starts or sets up something: where the environment is at fault, once is enough to believe it.
@@ -300,7 +306,9 @@ def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> 
     """
     family = key.partition("|")[2]
     entries = [failures[key] for failures in runs]
-    if entries[-1]["kind"] in CODE_KINDS:
+    # What a built file lacks a build brings, however each run called it.
+    is_stale = f":{STALE}:" in key
+    if entries[-1]["kind"] in CODE_KINDS and not is_stale:
         return entries
     guesses = [
         {}
@@ -311,7 +319,11 @@ def _with_guesses(key: str, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> 
     shown_by = Counter(name for those in guesses for name in those)
     joined: list[Mapping[str, Any]] = []
     for entry, those in zip(entries, guesses, strict=True):
-        proven = [each for name, each in those.items() if shown_by[name] > 1]
+        proven = [
+            each
+            for name, each in those.items()
+            if shown_by[name] > 1 or (is_stale and each["remedies"][0][0] == RemedyKind.STEP)
+        ]
         added = {
             field: [one for each in proven for one in each.get(field) or ()]
             for field in ("remedies", "shown")
@@ -364,10 +376,12 @@ def _make_case(
         remedies=_rank_remedies(Counter([*chain.from_iterable(helped), *elsewhere]), proven),
         vain={text: proof.vain for text, proof in proven.items() if proof.vain},
         places=tuple(places),
-        # The first wording stays, so that another occurrence does not change what a lesson quotes.
-        command=common_form(called_by[None]) or entries[0]["command"],
+        command=_common_call(called_by[None]),
         line=line,
-        shown={each: _general_example(each, [*some], line, lines) for each, some in examples.items()},
+        shown={
+            each: _general_example(each, [*some], line, lines, called_by[None])
+            for each, some in examples.items()
+        },
         calls={each: _call_names(called) for each, called in called_by.items()},
         varying=frozenset(
             remedy for remedy, some in examples.items() if not common_message([error for _, error in some])
@@ -378,8 +392,30 @@ def _make_case(
     )
 
 
+def _common_call(calls: Sequence[str]) -> str:
+    """Return what failed in several runs: the call in the form of all, the most frequent, or what all share.
+
+    One that a single run made stands for the others only where they have nothing in common.
+    """
+    often, times = Counter(calls).most_common(1)[0]
+    if form := common_form(calls):
+        return form
+    steps = [parse(call) for call in calls]
+    if 2 * times > len(calls) or any(len(some) > 1 for some in steps):
+        return often
+    words = [step.called_values for some in steps for step in some]
+    same = takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False))
+    shared = [column[0] for column in same if not column[0].startswith("-")]
+    is_any = len(shared) == 1 and shared[0] in SUBCOMMANDED | PACKAGE_MANAGERS
+    return " ".join([*shared, *["<command>"] * is_any]) or often
+
+
 def _general_example(
-    remedy: Remedy, examples: Sequence[tuple[str, str]], line: str, lines: Collection[str]
+    remedy: Remedy,
+    examples: Sequence[tuple[str, str]],
+    line: str,
+    lines: Collection[str],
+    calls: Sequence[str],
 ) -> tuple[str, str]:
     """Return the call that a remedy helped and its error, in the form that holds for all runs, if any does.
 
@@ -390,6 +426,9 @@ def _general_example(
         command = common_form([call for call, _ in examples]) or command
         common = common_message([error for _, error in examples])
         met = common if is_telling(common.replace("<name>", "")) else met
+    elif command in calls and calls.count(command) == 1 and remedy.way is RemedyKind.STEP:
+        # It helps whatever is called then.
+        command = _common_call(calls)
     command = remedy.instead if remedy.way is RemedyKind.COMMAND and remedy.instead else command
     return command, line if met in lines else met
 
@@ -454,11 +493,11 @@ def folder_entry(command: str) -> str:
 def _of_any_command(remedy: Remedy, line: str) -> Remedy | None:
     """Return a package manager behind a launcher with any command, where its own version was refused."""
     manager = remedy.instead.partition(" ")[0]
-    launcher = remedy.text.removesuffix(remedy.instead)
-    is_its_version = bool(_VERSION.search(line)) and manager in line.lower()
-    if manager not in PACKAGE_MANAGERS or not is_its_version or launcher in ("", remedy.text):
+    launcher, is_called, _ = remedy.text.partition(f" {manager} ")
+    is_its_version = is_of_runtime(line) and manager in line.lower()
+    if manager not in PACKAGE_MANAGERS or not is_its_version or not is_called:
         return None
-    return Remedy(remedy.way, f"{launcher}{manager} <command>", f"{manager} <command>")
+    return Remedy(remedy.way, f"{launcher} {manager} <command>", f"{manager} <command>")
 
 
 def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[ObservedFailure]) -> Remedy | None:
@@ -469,7 +508,12 @@ def _keep_shown(remedy: Remedy, often: Mapping[str, int], those: Sequence[Observ
     if remedy.way is not RemedyKind.STEP:
         return remedy
     steps = split_steps(remedy)
-    shown = [step for step in steps if often[step.change] > 1]
+    is_stale = f":{STALE}:" in those[0].key
+    shown = [
+        step
+        for step in steps
+        if often[step.change] > 1 or (is_stale and any(map(makes_files, parse(step.text))))
+    ]
     is_of_code = those[0].act.is_test and those[0].is_of_code
     if not shown and not is_of_code:
         is_down = those[0].failure.kind.is_environment
@@ -537,9 +581,28 @@ def describe_remedy(case: Case, remedy: Remedy, *, is_whole: bool = False) -> st
     if remedy.way in _COMMANDS and is_destructive(remedy.text):
         return f"{format_run_count(runs)} did {code(remedy.text)}, {WARNING}"
     text = advice(remedy._replace(instead="") if is_whole else remedy)
+    if rest := second_fixer(case, remedy):
+        return f"{text}, then {code(rest)}"
     if vain := case.vain.get(remedy.text, 0):
         return f"{text} (worked in {runs} of {runs + vain} tries)"
     return text if runs >= case.runs else f"{text} (worked in {format_run_count(runs)})"
+
+
+def second_fixer(case: Case, remedy: Remedy) -> str:
+    """Return what mended the faults that a remedy left over in several runs; else nothing."""
+    is_partial = mends_style(remedy.text) and case.vain.get(remedy.text, 0) > 1
+    others = [each for each, runs in case.remedies if runs > 1 and each.change != remedy.change]
+    mending = (each.text for each in others if each.way is RemedyKind.STEP and mends_style(each.text))
+    return next(mending, "") if is_partial else ""
+
+
+def _has_found_faults(case: Case, remedy: Remedy | None) -> bool:
+    """Say whether what failed is a check of the project that did its work: something mends what it found."""
+    failure, steps = case.first.failure, case.first.act.steps
+    check = failing_check(steps, failure) if remedy and mends_style(remedy.text) else None
+    is_finding = failure.kind in FINDINGS and not failure.kind.is_environment
+    is_check = check is not None and command_purpose(check) in _CHECKS and not FIXES.search(check.text)
+    return is_finding and is_check
 
 
 def describe_offer(offer: Remedy) -> str:
@@ -569,6 +632,10 @@ def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candid
     instead = remedy.instead if remedy is not None and remedy.way is RemedyKind.COMMAND else ""
     # Where it helped several calls, their error only if they have one in common.
     names = case.calls.get(remedy, ()) if remedy is not None and not instead else ()
+    fails, fail = "fails", "fail"
+    if is_finding := _has_found_faults(case, remedy):
+        often = "often " if case.runs >= _OFTEN else ""
+        fails, fail = f"{often}finds faults in new changes", f"{often}find faults in new changes"
     others = " or other errors" if names and remedy in case.varying else ""
     if names and is_refused_by_shell(failure):
         # Nothing was run: whatever was to be called, the shell is what a reader must know about.
@@ -576,7 +643,7 @@ def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candid
         condition = problems[-1]
     elif names:
         called = [code(name) for name in names]
-        problems = [f"{format_list(called, most=most)} fail" for most in (_MOST_CALLS, 2)]
+        problems = [f"{format_list(called, most=most)} {fail}" for most in (_MOST_CALLS, 2)]
         condition = problems[-1]
     else:
         line, shown = before_offer(line) if is_said else line, instead or shown
@@ -588,9 +655,11 @@ def lesson_with_advice(case: Case, remedy: Remedy | None, action: str) -> Candid
             # The refused word is another one each time.
             shown = f"{purpose} …"
         command = code(shown if len(shown) < _LONGEST_SHOWN else purpose)
-        problems = [f"{command} fails", f"{code(purpose)} fails"]
-        condition = problems[0]
-        if case.kind is FailureKind.USAGE:
+        problems = [f"{command} {fails}", f"{code(purpose)} {fails}"]
+        condition = f"{command} fails"
+        if is_finding:
+            condition, line = f"{command} is to be run", ""
+        elif case.kind is FailureKind.USAGE:
             # A word that a program does not know fails each time; anything else need not.
             condition = f"{command} is to be run"
         elif is_telling(line):

@@ -11,6 +11,7 @@ from archivist.lessons.candidate import Candidate
 from archivist.lessons.risky_text import is_plain_name
 from archivist.reading.command_risks import text_risk
 from archivist.reading.failures import Failure
+from archivist.reading.launchers import end_of_launcher
 from archivist.reading.observed import ANY_PROGRAM
 from archivist.reading.packages import (
     distribution_name,
@@ -26,7 +27,7 @@ from archivist.reading.packages import (
 from archivist.reading.remedies import ENTERS, Remedy, RemedyKind
 from archivist.reading.rules import FailureKind
 from archivist.reading.run import RunReading
-from archivist.reading.shell import parse
+from archivist.reading.shell import installed_program, parse
 from archivist.reading.wording import (
     LONGEST_SUMMARY,
     advice,
@@ -60,7 +61,9 @@ _WORKED_COUNT = " (worked in "
 # Runs what lies there: other launchers may fetch it.
 _RUNS_INSTALLED = lazy_pattern(
     r"(?:[\w.~-]{0,60}/)[\w./~-]{1,200}(?: |$)|PATH=|(?:uv|poetry|pdm|hatch|pipenv|rye|pixi|bun) run "
-    r"|(?:pnpm|yarn|bundle|mise|asdf|rbenv) exec |npx --no(?:-install)? |mise x -- "
+    r"|(?:corepack )?(?:pnpm|yarn)(?: -{1,2}[\w-]{1,20}[ =][\w@./-]{1,60}){0,3} exec "
+    r"|(?:bundle|mise|asdf|rbenv) exec |npx --no(?:-install)? |mise x -- |python3? -m "
+    r"|node (?:[\w@.-]{1,60}/){0,12}node_modules/"
 )
 # Modules of Python itself that lost names over time.
 _STANDARD = frozenset(
@@ -205,17 +208,11 @@ def _install_command(case: Case, own: list[str], needed: list[str]) -> tuple[str
 
 
 def _without_arguments(case: Case) -> Remedy | None:
-    """Return the best remedy; where it runs the missing command through another, only up to its name.
-
-    `mise x hk -- hk` names it twice: without the second the call runs nothing.
-    """
+    """Return the best remedy; where it runs the missing command through another, only up to its name."""
     remedy, name = case.best_remedy(), case.first.failure.subject
     words = remedy.text.split() if remedy and remedy.way is RemedyKind.COMMAND else []
-    places = [place for place, word in enumerate(words) if word == name and place]
-    if remedy is None or not places:
-        return remedy
-    is_named_twice = len(places) > 1 and words[places[1] - 1] == "--"
-    return remedy._replace(text=" ".join(words[: places[is_named_twice] + 1]))
+    end = end_of_launcher(words, name)
+    return remedy if remedy is None or end < 2 else remedy._replace(text=" ".join(words[:end]))
 
 
 def mine_missing_commands(material: Material) -> Iterator[Candidate]:
@@ -271,8 +268,10 @@ def _is_elsewhere(case: Case, remedy: Remedy) -> bool:
     """Say whether a call by path or behind a launcher shows that a missing program is installed."""
     # `mise x hk -- hk` names it twice: the launcher fetches it.
     best, name = case.best_remedy() or remedy, case.first.failure.subject
-    is_named_once = sum(base_name(word) == name for word in best.text.split()) == 1
-    return remedy.way is RemedyKind.COMMAND and is_named_once and bool(_RUNS_INSTALLED.match(remedy.text))
+    words = best.text.split()
+    is_named_once = sum(name in (base_name(word), installed_program(word)) for word in words) == 1
+    is_installed = is_named_once and _RUNS_INSTALLED.match(ENTERS.sub("", remedy.text))
+    return remedy.way is RemedyKind.COMMAND and bool(is_installed)
 
 
 def _mine_uninstalled(case: Case) -> Candidate | None:

@@ -30,7 +30,7 @@ from archivist.reading.wording import (
 )
 from archivist.reading.works import command_purpose, purpose_of_name
 from archivist.records import Category, EpisodeStatus, Evidence
-from archivist.reflect.miners.material import Case, Material, make_candidate
+from archivist.reflect.miners.material import Case, Material, make_candidate, second_fixer
 
 # A flaky test costs every run, so it is told early.
 _FLAKY_TEST_IMPORTANCE = 0.6
@@ -77,6 +77,8 @@ def mine_checks(material: Material) -> Iterator[Candidate]:
         kinds = [kind for kind, runs in case.subjects.items() if runs > 1 and kind not in _NO_KIND][:3]
         found = f" ({format_list(kinds)})" if kinds and not (is_commit and remedy) else ""
         action = advice(remedy) if remedy else "run the project's checks before you commit"
+        if remedy and (rest := second_fixer(case, remedy)):
+            action = f"{action}, then {code(rest)}"
         # What only checks and what mends may be one program.
         is_same = remedy is not None and remedy.text.startswith(check) and is_informative(case.command)
         name = code(case.command if is_same else check)
