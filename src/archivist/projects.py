@@ -121,17 +121,17 @@ class Repository:
 def find_clones(folder: Path, banks: Iterable[Path]) -> list[Path]:
     """Return the other checkouts of a folder's repository that have one of these banks."""
     top = Path(folder.anchor)
-    own = _describe_repository(folder, top)
+    own = describe_repository(folder, top)
     places = [place for bank in banks if is_folder(place := project_folder(bank))]
-    known = [_describe_repository(place, top) for place in places if is_repository(repository_of(place, top))]
+    known = [describe_repository(place, top) for place in places if is_repository(repository_of(place, top))]
     return sorted({other.folder for other in known if other.is_same(own) and other.folder != own.folder})
 
 
 def name_of_clone(reader: Reader, folder: Path, root: Path, clone: Path) -> str:
     """Return the name of another clone for a repository that no remote names; empty if it has a name."""
-    own = _describe_repository(folder, root)
+    own = describe_repository(folder, root)
     is_named = own.remote_name or any(_is_known(reader, name) for name in own.names)
-    return "" if is_named else _describe_repository(clone, clone).names[0]
+    return "" if is_named else describe_repository(clone, clone).names[0]
 
 
 def run_projects(reader: Reader) -> set[str]:
@@ -200,7 +200,7 @@ def project_at(reader: Reader, folder: Path, root: Path) -> str:
     that is its own. One that was filed before is found under any name. The bank's own folder may have been
     renamed, copied or linked since: then the only project is meant.
     """
-    return _project_of_repository(reader, _describe_repository(folder, root), root)
+    return _project_of_repository(reader, describe_repository(folder, root), root)
 
 
 def _project_of_repository(reader: Reader, repository: Repository, root: Path) -> str:
@@ -266,7 +266,7 @@ def is_distinct_name(name: str) -> bool:
 
 def project_and_doubt(reader: Reader, folder: Path, root: Path) -> tuple[str, str]:
     """Return the project of a folder, and a name that it has of which nothing says whose it is, if any."""
-    repository = _describe_repository(folder, root)
+    repository = describe_repository(folder, root)
     project = _project_of_repository(reader, repository, root)
     names = [name for name in repository.names if name not in names_of(reader, project)]
     asked = (name for name in names if _is_known(reader, name))
@@ -293,25 +293,33 @@ def note_name(writer: Writer, name: str, folder: Path | None, root: Path) -> Non
         _note_first_owner(writer, name, repository, root)
 
 
-def is_name_of(name: str, folder: Path | None, root: Path) -> bool:
-    """Say whether the repository of a folder, or of the bank, may be called so.
+def other_owner(reader: Reader, name: str, folder: Path, root: Path) -> str:
+    """Return the folder of another repository that is there and known to have a name; else an empty text."""
+    owner = reader.json_setting(NAME_OWNERS).get(name) or {}
+    ours = _repository_info(describe_repository(folder, root))
+    place, telling = (
+        str(owner.get("folder", "")),
+        [key for key in (REMOTE, "mark") if {key} <= owner.keys() & ours],
+    )
+    is_other = owner[telling[0]] != ours[telling[0]] if telling else place != ours["folder"]
+    return place if place and is_other and is_folder(Path(place)) else ""
 
-    A name that was given because nothing told whose the runs are may be any repository's.
-    """
-    return is_distinct_name(name) or _named_repository(name, folder, root) is not None
 
+def claim_name(writer: Writer, name: str, folder: Path, root: Path, *, is_taken: bool = False) -> None:
+    """Note that a name is that of the folder's repository, and file its lessons there.
 
-def claim_name(writer: Writer, name: str, folder: Path, root: Path) -> None:
-    """Note that a name is that of the folder's repository, whoever had it, and file its lessons there.
-
-    A failure's key begins with its project: of two lessons on one failure none would find the other.
+    Raise StateError if another is known to have it, unless it is to be taken. A failure's key begins with its
+    project: of two lessons on one failure none would find the other.
     """
     from dataclasses import replace
 
+    from archivist.errors import StateError
     from archivist.records import Lesson
     from archivist.records.plain import canonical_json
 
-    _note_owner(writer, name, _describe_repository(folder, root))
+    if not is_taken and (other := other_owner(writer, name, folder, root)):
+        raise StateError(f"{name!r} is the name of the repository in {other}", hint="--yes takes it")
+    _note_owner(writer, name, describe_repository(folder, root))
     writer.set_setting(PROJECT_NAMES, canonical_json(find_names(writer, folder, root)))
     project = project_at(writer, folder, root)
     others = [other for other in names_of(writer, project) if other != project]
@@ -337,7 +345,7 @@ def _note_owner(writer: Writer, name: str, repository: Repository) -> None:
 def _named_repository(name: str, folder: Path | None, root: Path) -> Repository | None:
     """Return the repository that a person means by a name: that of the folder, or the bank's of that name."""
     for place in filter(None, (folder, root, root / name)):
-        repository = _describe_repository(place, root) if is_folder(place) else None
+        repository = describe_repository(place, root) if is_folder(place) else None
         if repository is not None and name in repository.names:
             return repository
     return None
@@ -353,7 +361,7 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
     A folder that is gone from another repository was that one's, whatever the log says.
     """
     if not is_folder(folder):
-        own = _describe_repository(root, root)
+        own = describe_repository(root, root)
         if (around := stranger_around(folder, root)) is not None:
             return project_at(reader, around, root)
         same = (remote, own.address) if remote else (name.lower(), own.remote_name.lower())
@@ -367,7 +375,7 @@ def project_of_run(reader: Reader, name: str, folder: Path, root: Path, remote: 
         # A name of which nothing says where it belongs is not this one's either.
         is_taken = owned is False or (owned is None and _is_known(reader, name))
         return _distinct_name(name, remote) if is_taken else name
-    repository = _describe_repository(folder, root)
+    repository = describe_repository(folder, root)
     is_inside = lies_in(folder, repository.folder)
     derived = (project_of_folder(as_text(folder)), repository.remote_name)
     is_derived = is_inside and (bool(remote) or name in derived)
@@ -448,7 +456,7 @@ class RunNumbers:
 
 def find_names(reader: Reader, folder: Path, root: Path) -> dict[str, Any]:
     """Return what to note as `PROJECT_NAMES`, brought up to date with the repository of a folder."""
-    repository = _describe_repository(folder, root)
+    repository = describe_repository(folder, root)
     names = sorted(name for name in all_projects(reader) if _is_owned(reader, name, repository, root))
     groups = reader.json_setting(PROJECT_NAMES)
     kept = {name: group for name, group in groups.items() if not {name, *group} & set(names)}
@@ -504,7 +512,7 @@ def is_session_of(folder: Path, root: Path) -> bool:
         return True
     if (own := repository_around(place)) is None:
         return top.is_relative_to(place) and is_folder(place)
-    return _describe_repository(own, Path(own.anchor)).is_same(_describe_repository(root, root))
+    return describe_repository(own, Path(own.anchor)).is_same(describe_repository(root, root))
 
 
 def is_start_of(folder: Path, run: Episode | None) -> bool:
@@ -549,10 +557,10 @@ def note_entered(paths: Iterable[str], began: Path, home: Path, root: Path) -> d
     Paths may be relative to where it began; `home` is a folder of its repository, should that one be gone.
     """
     anchor = Path(began.anchor)
-    own = _describe_repository(home, root)
+    own = describe_repository(home, root)
     places = (nearest_folder(began / os.path.expanduser(path)) for path in paths)  # noqa: PTH111
     tops = {top for top in map(repository_around, places) if top is not None}
-    same = {top for top in tops if _describe_repository(top, anchor).is_same(own)}
+    same = {top for top in tops if describe_repository(top, anchor).is_same(own)}
     kept = {OWN: sorted(map(as_text, same)), OTHERS: sorted(map(as_text, tops - same))}
     return {ENTERED: kept} if tops - {own.folder} else {}
 
@@ -580,7 +588,7 @@ def _is_of_unknown_folder(extra: str) -> bool:
 
 def checkout_info(folder: Path, root: Path) -> dict[str, object]:
     """Return what a run keeps of the repository that it is made in, to be recognised later."""
-    repository, place = _describe_repository(folder, root), real_folder(folder)
+    repository, place = describe_repository(folder, root), real_folder(folder)
     top = repository_around(place)
     is_linked = top is not None and not place.is_relative_to(repository.folder)
     return _repository_info(repository) | ({WORKTREE: as_text(top)} if top is not None and is_linked else {})
@@ -604,7 +612,8 @@ def checkout_tops(run: Episode) -> list[str]:
     )
 
 
-def _describe_repository(folder: Path, root: Path) -> Repository:
+def describe_repository(folder: Path, root: Path) -> Repository:
+    """Return the repository of a folder, with its mark and address."""
     found = repository_of(folder, root)
     return Repository(found, repository_fingerprint(found), remote_address(remote_of(found)))
 
@@ -645,7 +654,7 @@ def _is_owned(reader: Reader, name: str, repository: Repository, root: Path) -> 
         answers = (_is_made_in(json.dumps({"cwd": folder}), repository, root) for (folder,) in folders)
         answer = next((answer for answer in answers if answer is not None), None)
     if answer is None:
-        own = repository if repository.folder == real_path(root) else _describe_repository(root, root)
+        own = repository if repository.folder == real_path(root) else describe_repository(root, root)
         answer = own.is_same(repository) if name in own.names else None
     return answer
 
@@ -683,7 +692,7 @@ def _is_made_in(extra: str, repository: Repository, root: Path) -> bool | None:
     is_same_remote = _is_same_remote(str(kept.get(REMOTE) or ""), repository)
     if not is_folder(folder):
         return is_same_remote
-    other = _describe_repository(folder, root)
+    other = describe_repository(folder, root)
     top = real_path(root)
     if other.folder == repository.folder:
         # A bank goes with its own folder. Any other folder may hold a new repository: git then made it at

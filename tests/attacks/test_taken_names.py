@@ -200,3 +200,26 @@ def test_a_log_of_a_folder_that_is_gone_takes_no_name(bank: Bank, home: Path) ->
     with bank.reading() as reader:
         mine = _repository(bank.root / "v" / "shop", _OURS)
         assert projects.project_and_doubt(reader, mine, bank.root)[1] == "acme/shop"
+
+
+@pytest.mark.req("N7")
+def test_a_name_of_another_repository_is_neither_offered_nor_claimed_in_passing(
+    archivist: Command, tmp_path: Path
+) -> None:
+    top = tmp_path / "src"
+    priv = _repository(top / "priv", "https://github.com/acme/priv")
+    evil = _repository(top / "evil", "https://evil.example/x/evil")
+    archivist("init", cwd=top)
+    log = agent_log(tmp_path / "run.jsonl", [("make", "ok", False)])
+    archivist("capture", str(log), "--repo", "priv", cwd=priv)
+    archivist("lessons", "claim", "priv", cwd=priv)
+    archivist("lessons", "add", _LESSON, "--repo", "priv", cwd=priv)
+    said = archivist("brief", cwd=evil)
+    assert "claim" not in said.out + said.err
+    agents = archivist("--actor", "agent:x", "brief", cwd=evil)
+    assert "priv" not in agents.out + agents.err
+    refused = archivist("lessons", "claim", "priv", cwd=evil)
+    assert refused.code != 0
+    assert "is the name of the repository in" in refused.err
+    assert "HORSE" not in _told(archivist, evil, "s-1")
+    assert archivist("lessons", "claim", "priv", "--yes", cwd=evil).code == 0

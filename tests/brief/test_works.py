@@ -540,7 +540,7 @@ def test_what_the_task_itself_asks_for_beside_the_work_is_told_with_its_count(ba
     _ask(bank, "run-0", "Sort the rows by date. Use 3 subagents in parallel.", hours=0)
     _ask(bank, "run-1", "Why is the import slow? Spawn subagents for the stages.", "ok, mend it", hours=1)
     _ask(bank, "run-2", "Draw the chart in blue", "delegate the rest to subagents", hours=2)
-    assert _asked(bank) == "The user often asks: “Use 3 subagents in parallel” (3 of 3 runs)"
+    assert _asked(bank) == "The user often asks: “use subagents in parallel” (3 of 3 runs)"
 
 
 @pytest.mark.req("N7")

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from archivist.reflect.habits import select_habits
+from archivist.reflect.follow_ups import PATTERNS, find_follow_ups
 from archivist.reflect.miners.wishes import find_wishes, state_rule
 from archivist.reflect.requests import (
     Request,
     find_repeated,
     find_requests,
     join_sources,
+    select_requests,
 )
 
 WISHES = Path(__file__).parents[1] / "fixtures" / "wishes"
@@ -35,7 +36,7 @@ def _told_again(typed: list[str]) -> list[str]:
         rules += [found[1] for request in requests if (found := find_repeated(request, earlier))]
         earlier[f"run-{place}"] = requests
     newest_first = dict(reversed(earlier.items()))
-    return rules + [habit.words for habit in select_habits(newest_first) if habit.words not in rules]
+    return rules + [words for words, _ in select_requests(newest_first) if words not in rules]
 
 
 def _told_over_runs(runs: list[list[str]]) -> list[str]:
@@ -50,19 +51,13 @@ def _told_over_runs(runs: list[list[str]]) -> list[str]:
     for run, asked in reversed(made.items()):
         rules += [found[1] for request in asked if (found := find_repeated(request, earlier))]
         earlier[run] = asked
-    return list(dict.fromkeys(rules)) + [habit.words for habit in select_habits(made)]
+    return list(dict.fromkeys(rules)) + [words for words, _ in select_requests(made)]
 
 
 @pytest.mark.req("N1")
 @pytest.mark.parametrize("case", OVER_RUNS["again"], ids=lambda case: case["class"])
 def test_what_the_user_says_again_is_told_wherever_in_a_run_it_stands(case: dict[str, Any]) -> None:
-    told = [words.lower() for words in _told_over_runs(case["runs"])]
-    assert told == [case["told"].lower()]
-
-
-@pytest.mark.parametrize("case", OVER_RUNS["too_little_in_common"], ids=lambda case: case["class"])
-def test_what_runs_say_with_too_little_in_common_is_not_heard(case: dict[str, Any]) -> None:
-    assert _told_over_runs(case["runs"]) == []
+    assert _told_over_runs(case["runs"]) == [case["told"]]
 
 
 @pytest.mark.req("N7")
@@ -78,18 +73,16 @@ def test_what_is_typed_behind_one_short_task_is_typed_anew_each_time() -> None:
     task = "Take the next issue of the list and mend it"
     assert _told_over_runs([[task, "and commit to main"]] * 3) == []
     others = ("update the changelog", "mention it in the changelog", "add a line to the changelog")
-    (told,) = _told_over_runs([[task, typed] for typed in others])
-    assert told in others
+    assert _told_over_runs([[task, typed] for typed in others]) == ["update the changelog"]
 
 
-def test_of_a_long_task_only_short_sentences_are_read() -> None:
+def test_of_a_long_task_only_how_it_is_to_be_done_is_read() -> None:
     steps = "\n".join(
         f"Then the reader takes step {number} of the list and adds a row." for number in range(40)
     )
     task = f"{steps}\nSpawn subagents for the parts. Update the changelog."
     assert [request.words for request in find_requests([task], is_task=True)] == [
-        "Spawn subagents for the parts",
-        "Update the changelog",
+        "Spawn subagents for the parts"
     ]
     assert find_requests([f"{steps}\n{task}"], is_task=True) == []
 
@@ -170,6 +163,18 @@ def test_of_several_things_in_one_message_each_is_told() -> None:
 
 
 @pytest.mark.req("N1")
+@pytest.mark.parametrize("case", CASES["follow_ups"], ids=lambda case: case["said"])
+def test_a_follow_up_is_known_by_its_kind_however_it_is_worded(case: dict[str, Any]) -> None:
+    asked = [each for request in find_requests([case["said"]]) for each in find_follow_ups(request.words)]
+    assert {each.kind for each in asked} == set(case["kinds"])
+
+
+@pytest.mark.parametrize("kind", PATTERNS)
+def test_a_kind_is_named_in_words_that_ask_for_it(kind: str) -> None:
+    assert find_follow_ups(kind) == ((kind, kind),)
+
+
+@pytest.mark.req("N1")
 def test_what_three_of_the_latest_twenty_runs_or_a_tenth_of_all_ask_for_is_told_while_it_is_asked() -> None:
     def tell(asked: list[int], runs: int, *typed: str) -> list[str]:
         made = {
@@ -178,13 +183,13 @@ def test_what_three_of_the_latest_twenty_runs_or_a_tenth_of_all_ask_for_is_told_
             )
             for age in range(runs)
         }
-        return [habit.words for habit in select_habits(made) if "sort" not in habit.words]
+        return [words for words, _ in select_requests(made) if "sort" not in words]
 
     docs = ("did you update the changelog?", "is the changelog up to date?", "mention it in the changelog")
-    assert tell([0, 10, 19], 40, *docs) == ["is the changelog up to date?"]
+    assert tell([0, 10, 19], 40, *docs) == ["update the changelog"]
     assert tell([0, 10], 20, *docs) == []
     assert tell([0, 10, 25], 40, *docs) == []
-    assert tell([0, 10, 25], 30, *docs) == ["is the changelog up to date?"]
+    assert tell([0, 10, 25], 30, *docs) == ["update the changelog"]
     # Nobody asks for it any more.
     assert tell([20, 21, 22, 23, 24, 25], 40, *docs) == []
     # A bare commit says little.
@@ -195,23 +200,21 @@ def test_what_three_of_the_latest_twenty_runs_or_a_tenth_of_all_ask_for_is_told_
 
 
 @pytest.mark.req("N1")
-def test_at_most_four_are_told_the_most_frequent_first() -> None:
-    typed = ("make a pr", "reply to the thread", "mend the changelog", "draw the chart", "add tests for it")
+def test_at_most_three_are_told_the_most_frequent_first() -> None:
+    typed = ("make a pr", "reply to the thread", "update the changelog", "add tests for it")
     made = {
         f"run-{age}": find_requests(words for place, words in enumerate(typed) if age < 10 - place)
         for age in range(12)
     }
-    told = [(habit.words, len(habit.runs)) for habit in select_habits(made)]
-    assert told == [
-        ("make a pr", 10),
-        ("reply to the thread", 9),
-        ("mend the changelog", 8),
-        ("draw the chart", 7),
-    ]
+    told = [(words, len(runs)) for words, runs in select_requests(made)]
+    assert told == [("make a pr", 10), ("reply to the thread", 9), ("update the changelog", 8)]
 
 
 @pytest.mark.req("N1")
-def test_an_order_with_its_occasion_is_a_rule() -> None:
+def test_documents_and_the_occasion_are_told_where_the_messages_name_them() -> None:
+    typed = ["did you update the docs?", "update the schema too", "update the docs", "add it to the schema"]
+    assert _told_again(typed) == ["update the docs and the schema"]
+    # With its occasion it is a rule.
     after = "when you add an option, update the readme"
     assert _told_again([after, after]) == [after]
 
@@ -219,7 +222,7 @@ def test_an_order_with_its_occasion_is_a_rule() -> None:
 def test_a_count_is_of_the_runs_that_say_all_of_it() -> None:
     typed = ["make a pr"] * 5 + ["make a pr, reply to the thread", "reply to the thread"] * 2
     made = {f"run-{place}": find_requests([message]) for place, message in enumerate(reversed(typed))}
-    told = {habit.words: len(habit.runs) for habit in select_habits(made)}
+    told = {words: len(runs) for words, runs in select_requests(made)}
     assert told == {"make a pr": 7, "reply to the thread": 4}
 
 
@@ -245,8 +248,8 @@ def test_requests_that_share_no_words_to_tell_are_left_out() -> None:
         f"run-{place}": find_requests([text])
         for place, text in enumerate(("fix login page", "page login fix"))
     }
-    assert select_habits(made) == []
+    assert select_requests(made) == []
     alike = [Request("sort the list of names"), Request("names of the list, sorted"), Request("list names")]
     assert all(
-        habit.words for habit in select_habits({str(place): [each] for place, each in enumerate(alike)})
+        words for words, _ in select_requests({str(place): [each] for place, each in enumerate(alike)})
     )

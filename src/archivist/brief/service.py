@@ -6,7 +6,7 @@ A cold process of the command line runs only this, so heavier modules are import
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from archivist.brief.select import (
 from archivist.brief.works import NO_HABITS, Habits, cached_habits, find_approvals, read_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
-from archivist.records import Category, Lesson, LessonType, Provenance, Status
+from archivist.records import ActorKind, Category, Lesson, LessonType, Provenance, Status
 from archivist.service import BankService
 from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, not_equals, one_of
 from archivist.store.results import TextQuery
@@ -184,8 +184,6 @@ class Briefs(BankService):
 
     def _explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
         """Return why a brief tells no lesson, and what to do about it."""
-        import shlex
-
         from archivist import paths, projects
 
         if brief.withheld:
@@ -220,23 +218,44 @@ class Briefs(BankService):
             return "no lessons yet: archivist setup learns from the sessions of this repository"
         own = sum(counts.get(name, 0) for name in names)
         if not own and counts:
-            most = max(counts, key=lambda name: counts[name])
-            named = sorted(counts, key=lambda name: -counts[name])[:_NAMED]
-            others = f" and {len(counts) - _NAMED} other projects" if len(counts) > _NAMED else ""
-            whose = f"all of {most}" if len(counts) == 1 else f"of {', '.join(named)}{others}"
-            here = f"this folder is {brief.project}" if brief.project else "this folder is of none of them"
-            here = f"this is about {brief.project}" if request.repo else here
-            bank = self._bank
-            is_own_name = bool(brief.project) and projects.is_name_of(most, bank.folder, bank.root)
-            remedy = (
-                f"archivist lessons claim {most}, if it is the same"
-                if is_own_name
-                else f"--repo {shlex.quote(most)}"
-            )
-            return f"{total} {'lesson' if total == 1 else 'lessons'}, {whose}; {here}: {remedy}"
+            return self._explain_others(counts, total, brief, request)
         if any((request.domain, request.role, request.provider, request.tool, request.tags)):
             return f"no lesson of {total} is for what was asked: archivist lessons list"
         return f"no lesson of {own or total} is likely to be needed: archivist brief --explain says why"
+
+    def _explain_others(
+        self, counts: Mapping[str, int], total: int, brief: RenderedBrief, request: BriefRequest
+    ) -> str:
+        """Say whose lessons there are instead, and how to ask for them; to agents no names of others."""
+        import shlex
+
+        from archivist import projects
+        from archivist.lessons.risky_text import is_plain_name
+
+        bank = self._bank
+        lessons = f"{total} {'lesson' if total == 1 else 'lessons'}"
+        named = [
+            name
+            for name in sorted(counts, key=lambda name: -counts[name])
+            if is_plain_name(name.partition("@")[0])
+        ]
+        if bank.actor.kind is not ActorKind.HUMAN or not named:
+            # A repository chooses its name, and other projects are none of an agent's business.
+            return f"{lessons}, all of other projects: archivist lessons list shows them"
+        rest = len(counts) - len(named[:_NAMED])
+        others = f" and {rest} other {'project' if rest == 1 else 'projects'}" if rest else ""
+        whose = f"all of {named[0]}" if len(counts) == 1 else f"of {', '.join(named[:_NAMED])}{others}"
+        here = f"this folder is {brief.project}" if brief.project else "this folder is of none of them"
+        here = f"this is about {brief.project}" if request.repo else here
+        folder, most = bank.folder or bank.root, named[0]
+        is_fitting = most in projects.describe_repository(folder, bank.root).names
+        with bank.reading() as reader:
+            other = projects.other_owner(reader, most, folder, bank.root)
+        # The same repository may have been filed under another name.
+        is_own = bool(brief.project) and (is_fitting or projects.is_distinct_name(most)) and not other
+        name = shlex.quote(most)
+        remedy = f"archivist lessons claim {name}, if it is the same" if is_own else f"--repo {name}"
+        return f"{lessons}, {whose}; {here}: {remedy}"
 
     @reads(Layer.LESSONS)
     def heal(

@@ -620,15 +620,18 @@ class Lessons(BankService):
         return approved
 
     @decides(Layer.LESSONS)
-    def claim(self, repo: str) -> None:
-        """Say that what is filed under a name is of the repository that the caller works in; a person may."""
+    def claim(self, repo: str, *, is_taken: bool = False) -> None:
+        """Say that what is filed under a name is of the repository that the caller works in; a person may.
+
+        A name that another repository is known to have is refused, unless it is to be taken from it.
+        """
         from archivist.capture.redaction import validate_name
 
         bank, repo = self._bank, validate_name("repo", repo)
         if bank.actor.kind is not ActorKind.HUMAN:
             bank.refuse(Layer.LESSONS, Verb.DECIDE, what=repo, hint="ask a person to claim the name")
         with bank.transaction() as writer:
-            claim_name(writer, repo, bank.folder or bank.root, bank.root)
+            claim_name(writer, repo, bank.folder or bank.root, bank.root, is_taken=is_taken)
             self.join_twins()
 
     @writes(Layer.LESSONS)

@@ -341,12 +341,13 @@ def _replacing_notes(lessons: Iterable[Mapping[str, Any]]) -> list[str]:
 
 @options.bank_command(lessons, "claim")
 @click.argument("repo", metavar="NAME")
-def claim(bank: Bank, /, repo: str) -> Answer:
+@click.option("--yes", "is_taken", is_flag=True, help="Take the name also from another repository.")
+def claim(bank: Bank, /, repo: str, is_taken: bool) -> Answer:
     """Say that what is filed under NAME is of the repository of the current folder.
 
     A name that you used before any run was made there is told in no folder: another could be called the same.
     """
-    bank.lessons.claim(repo)
+    bank.lessons.claim(repo, is_taken=is_taken)
     folder = str(bank.folder or bank.root)
     return Answer({"repo": repo, "folder": folder}, f"{repo} is the repository of {folder}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -18,7 +18,6 @@ from archivist.reading.wording import LONGEST_SUMMARY, clip_words, format_rule, 
 from archivist.records import Event, LessonType, Severity
 from archivist.records.lesson import REQUEST_KEY
 from archivist.records.run_words import TYPED
-from archivist.reflect.habits import Habit, select_habits
 from archivist.reflect.miners.material import Material
 from archivist.reflect.miners.wish_frames import (
     CLAUSE_MARKS,
@@ -34,7 +33,9 @@ from archivist.reflect.requests import (
     find_requests,
     has_object,
     is_about_work,
+    is_asked_at_end,
     join_sources,
+    select_requests,
 )
 
 # What the user says outweighs what is inferred from failures, whatever the counts.
@@ -183,29 +184,29 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
             key = make_wish(material, event, state_rule(first), is_standing=True).key
             yield replace(lesson, key=key, earlier_runs=runs)
     latest = dict(islice(latest.items(), _LATEST_RUNS))
-    habits = select_habits(latest)
-    runs = tuple({run for habit in habits for run in habit.runs})
+    asked = select_requests(latest)
+    runs = tuple({run for _, asking in asked for run in asking})
     if this in runs:
-        lesson = make_wish(
-            material, made[0][0], "; ".join(habit.words for habit in habits), is_standing=False
-        )
+        lesson = make_wish(material, made[0][0], "; ".join(words for words, _ in asked), is_standing=False)
         yield replace(
             lesson,
             key=f"{material.project}|{REQUEST_KEY}",
-            summary=clip_words(_list_habits(habits, len(latest))),
+            summary=clip_words(_list_requests(asked, latest)),
             rule="",
             importance=_ONCE_IMPORTANCE,
             earlier_runs=runs,
         )
 
 
-def _list_habits(habits: Sequence[Habit], runs: int) -> str:
-    """Say what the user often asks for, each with its runs, as much as has room."""
+def _list_requests(
+    asked: Sequence[tuple[str, tuple[str, ...]]], latest: Mapping[str, Sequence[Request]]
+) -> str:
+    """Say what the user often asks for, each thing with its runs, as much as has room."""
     text = "The user often asks: "
-    for place, habit in enumerate(habits):
-        count = f"{len(habit.runs)}" if place else f"{len(habit.runs)} of {runs} runs"
-        count += ", at the end" if habit.is_at_end else ""
-        longer = f"{text}{', ' if place else ''}“{habit.words}” ({count})"
+    for place, (words, asking) in enumerate(asked):
+        count = f"{len(asking)}" if place else f"{len(asking)} of {len(latest)} runs"
+        count += ", at the end" if is_asked_at_end(latest, words, asking) else ""
+        longer = f"{text}{', ' if place else ''}“{_within_sentence(words)}” ({count})"
         if place and len(longer) > LONGEST_SUMMARY:
             break
         text = longer
