@@ -157,6 +157,21 @@ def test_what_cannot_be_ignored_is_said(archivist: Command, repository: Path) ->
 
 
 @pytest.mark.req("N7")
+@pytest.mark.parametrize("words", [["init"], ["status"], ["setup", "--yes"]])
+def test_a_tracked_name_that_steers_the_terminal_is_shown_as_codes(
+    archivist: Command, repository: Path, words: list[str]
+) -> None:
+    named = repository / ".archivist" / "a\x1b[2J\nb"
+    named.mkdir()
+    (named / "x").touch()
+    subprocess.run(["git", "-C", str(repository), "add", "-f", ".archivist"], check=True)
+    archivist("init")
+    ran = archivist(*words)
+    shown = ran.out + ran.err
+    assert (r"/a\x1b[2J\nb/x" in shown, "\x1b[2J" in shown) == (True, False), shown
+
+
+@pytest.mark.req("N7")
 @pytest.mark.parametrize("version", [2, 4])
 @pytest.mark.parametrize(
     "name",

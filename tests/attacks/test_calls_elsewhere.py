@@ -289,3 +289,53 @@ def test_a_clone_that_is_called_like_an_ordinary_word_silences_nothing(
     for inside in (f"cd {name} && make", f"pytest {name}", f"sh ./{name}/run.sh"):
         assert is_elsewhere(replace(event, text=inside, output=""), run)
     assert is_elsewhere(replace(event, text="make", output=f"{name}/conftest.py:3: failed"), run)
+
+
+@pytest.mark.req("N6", "N7")
+@pytest.mark.parametrize(
+    ("line", "is_out"),
+    [
+        ("docker compose --project-directory third up", True),
+        ("gradle --project-dir third", True),
+        ("just -d third", True),
+        ("just --working-directory third", True),
+        ("sudo -u me -D third ./run", True),
+        ("poetry -P third", True),
+        ("bazel --workspace_directory third", True),
+        ("tox --workdir third", True),
+        ("eval cd third\\; ./run", True),
+        ("bash <<X\ncd third && ./run\nX", True),
+        ("python -m third", True),
+        ("python -m unittest third.tests", True),
+        ("bun third", True),
+        ("ruby -Ithird a.rb", True),
+        ("perl -Ithird a.pl", True),
+        ("make -sCthird", True),
+        ("gunicorn third.main:app", True),
+        ("uvicorn third.main:app", True),
+        ("flask --app third", True),
+        ("celery -A third", True),
+        ("django-admin --settings third.settings", True),
+        ("mvn -pl core,third test", True),
+        ("uvicorn vendor.h.main:app", True),
+        ("django-admin --settings=vendor.h.settings", True),
+        ("cd vendor && just -d h check", True),
+        ("cd vendor && python -m h.cli", True),
+        # A word of the user's own counts wherever a shell may run it.
+        ('npm test -- -t "third case"', True),
+        ("git commit -m 'the third case of h'", False),
+        ("make third", False),
+        ("npm run third", False),
+        ("pytest third_party_tests", False),
+        ("python -m thirdly", False),
+        ("python -m a.third_case", False),
+        ("pytest -k thirds", False),
+        ("ls -lah", False),
+        ("mythird -x athird", False),
+    ],
+)
+def test_a_word_that_is_a_repository_inside_of_the_project_leads_there(line: str, is_out: bool) -> None:
+    noted = {"own": [], "others": ["/w/shop/third", "/w/shop/vendor/h"]}
+    kept: dict[str, object] = {"cwd": "/w/shop", "checkout": {"folder": "/w/shop"}, "entered": noted}
+    event = Event(run="r", seq=1, kind=EventKind.TOOL_CALL, tool="Bash", text=line)
+    assert is_elsewhere(event, Episode(id="r", extra=kept)) is is_out

@@ -268,3 +268,15 @@ def test_a_list_says_when_each_lesson_is_told_as_setup_counts_it(learnt: Command
     assert counts["told at session start"] == [*told.values()].count("told at session start")
     assert "Told" not in learnt("lessons", "list", "--repo", "*").out.splitlines()[0]
     assert learnt("list").out.splitlines()[0].split()[:5] == ["ID", "Freq", "Type", "Domain", "Description"]
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize(
+    "words", ["lessons list", "recall x", "brief", "episodes list", "workspace plans", "workspace learnings"]
+)
+def test_a_question_with_thousands_of_tags_is_refused(bank_cli: Command, words: str) -> None:
+    bank_cli("lessons", "add", "Prices are in cents")
+    few, many = ([word for at in range(most) for word in ("--tag", f"t{at}")] for most in (50, 3000))
+    assert bank_cli(*words.split(), *few).code < 4
+    ran = bank_cli(*words.split(), *many)
+    assert (ran.code, "3,000 tags are too many: at most 50" in ran.err) == (4, True), ran

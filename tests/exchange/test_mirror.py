@@ -339,3 +339,40 @@ def test_the_stream_is_kept_as_the_cognitive_document_has_it(
     entries = json.loads(archivist("stream", "list", "--json").out)["entries"]
     (found,) = [each for each in entries if each["id"] == "theirs"]
     assert found["provenance"] == "imported"
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("name", ["lessons", "audit", "archive", "lessons.jsonl.edited"])
+def test_a_folder_in_the_place_of_a_file_is_named_and_stops_nothing(
+    archivist: Command, kept: Path, name: str
+) -> None:
+    archivist("lessons", "add", "Mine")
+    place = kept / FOLDER / (name if "." in name else f"{name}.jsonl")
+    place.unlink(missing_ok=True)
+    place.mkdir()
+    for words in (["brief"], ["lessons", "list"], ["status"], ["recall", "mine"], ["lessons", "add", "More"]):
+        ran = archivist(*words)
+        assert (ran.code, f"{str(place)!r} is a folder: move it away" in ran.err) == (0, True), ran
+    assert "Traceback" not in archivist("doctor").err
+
+
+def test_a_file_that_cannot_be_written_stops_nothing(archivist: Command, kept: Path) -> None:
+    archivist("lessons", "add", "Mine")
+    for path in (kept / FOLDER).iterdir():
+        path.unlink()
+    (kept / FOLDER).rmdir()
+    (kept / FOLDER).touch()
+    ran = archivist("lessons", "list")
+    assert (ran.code, "are not kept" in ran.err, "Mine" in ran.out) == (0, True, True), ran
+
+
+@pytest.mark.req("N7")
+def test_a_copy_that_somebody_planted_is_readable_by_its_owner_alone(archivist: Command, kept: Path) -> None:
+    archivist("lessons", "add", "Mine")
+    path = kept / FOLDER / "lessons.jsonl"
+    copy = path.with_name(f"{path.name}.edited")
+    copy.write_text("")
+    copy.chmod(0o644)
+    path.write_text(path.read_text().replace("Mine", "Yours"))
+    archivist("lessons", "list")
+    assert ("Yours" in copy.read_text(), copy.stat().st_mode & 0o777) == (True, 0o600)

@@ -514,3 +514,11 @@ def test_the_printed_prompt_names_only_what_the_server_offers() -> None:
     agent = resources.files("archivist.edges.install").joinpath("agent.md").read_text("utf-8")
     scale = ("0.3 saves a minute", "0.5 an attempt", "0.8 a run", "1.0 prevents damage")
     assert all(words in " ".join(text.split()) and words in " ".join(agent.split()) for words in scale)
+
+
+@pytest.mark.req("N7")
+@pytest.mark.parametrize("name", ["lesson_query", "retrieve_plans", "retrieve_learnings"])
+def test_a_question_with_thousands_of_tags_is_refused(bank: Bank, name: str) -> None:
+    scope = {} if name == "lesson_query" else {"scope": "w"}
+    with pytest.raises(InputError, match="5,000 tags are too many: at most 50"):
+        call(bank, name, {**scope, "tags": ["x"] * 5000})

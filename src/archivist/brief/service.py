@@ -34,7 +34,16 @@ from archivist.clock import to_text
 from archivist.config import BriefRules
 from archivist.records import ActorKind, Category, Lesson, LessonType, Provenance, Status
 from archivist.service import BankService
-from archivist.store.filters import Condition, any_of, at_least, contains_item, equals, not_equals, one_of
+from archivist.store.filters import (
+    Condition,
+    any_of,
+    at_least,
+    contains_item,
+    equals,
+    not_equals,
+    one_of,
+    refuse_many,
+)
 from archivist.store.results import TextQuery
 from archivist.text import CHARACTERS_PER_TOKEN
 
@@ -427,6 +436,7 @@ def _audience_conditions(reader: Reader, audience: BriefRequest) -> list[Conditi
         tools = find_matching_tools(audience.tool, (str(tool) for (tool,) in rows))
         conditions.append(one_of("tool", (audience.tool, *tools, "")))
     if audience.tags:
+        refuse_many("tags", audience.tags)
         has_tag = ((contains_item("tags", tag),) for tag in audience.tags)
         conditions.append(any_of(*has_tag, (equals("tags", "[]"),)))
     return conditions

@@ -35,7 +35,7 @@ from archivist.records.episode import Episode, require_readable
 from archivist.records.run_words import FOLDER, ROLE, EpisodeKind, EpisodeStatus
 from archivist.records.words import ActorKind, Provenance
 from archivist.service import BankService, require_name
-from archivist.store.filters import contains_item, contains_text, equals, not_equals, one_of
+from archivist.store.filters import contains_item, contains_text, equals, not_equals, one_of, refuse_many
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -298,6 +298,7 @@ class Runs(BankService):
         from archivist.projects import without_others
 
         conditions: list[Condition] = [contains_text("task", text)] if text else []
+        refuse_many("tags", tags)
         conditions += [contains_item("tags", tag) for tag in tags]
         conditions += [equals("project", project)] if project not in ("", "*") else []
         conditions += [of_task(task)] if task else []

@@ -10,16 +10,16 @@ and so is one in which known records were edited by hand: whoever vouches for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from archivist.access.rights import Layer, reads
 from archivist.errors import BankReadOnlyError, InputError
 from archivist.exchange import files
 from archivist.files.jsonl import JsonLine, LineProblem, read_lines, write_lines
 from archivist.files.open import open_regular, real_path
-from archivist.files.write import replace_file
+from archivist.files.write import explain_os_errors, replace_file
 from archivist.records import ARCHIVIST, Status
 from archivist.service import BankService
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from archivist.bank import Bank
     from archivist.store.protocol import Reader
 
+_Folders: TypeAlias = Sequence[tuple[files.LessonFormat, Mapping[str, Path]]]
 # The setting that says at which entry of the ledger the files were written.
 _WRITTEN_AT = "files_written_at"
 
@@ -56,6 +57,11 @@ class Mirror(BankService):
         folders = self._folders()
         if not folders:
             return MirrorResult()
+        _refuse_folders(path for _, names in folders for path in names.values())
+        with explain_os_errors(self._bank.root):
+            return self._synchronise(folders)
+
+    def _synchronise(self, folders: _Folders) -> MirrorResult:
         bank = self._bank.acting_as(ARCHIVIST)
         paths = [path for _, names in folders for path in names.values()]
         changed = bank.exchange.changed_files(paths)
@@ -96,7 +102,7 @@ class Mirror(BankService):
                 data = stream.read()
 
             def write(_reader: Reader, copy: Path = copy, data: bytes = data) -> None:
-                replace_file(copy, data, below=bank.root)
+                replace_file(copy, data, is_private=True, below=bank.root)
 
             bank.exchange.write_listed_files([copy], write)
             kept.append(str(copy))
@@ -105,7 +111,7 @@ class Mirror(BankService):
     def _edits_by_hand(
         self,
         bank: Bank,
-        folders: Sequence[tuple[files.LessonFormat, Mapping[str, Path]]],
+        folders: _Folders,
         changed: Set[Path],
     ) -> tuple[list[str], list[Path]]:
         """Return what was changed by hand in files of this bank, and the files that say other words."""
@@ -143,9 +149,7 @@ class Mirror(BankService):
             raise InputError("files.cross_run and files.reflective are one folder", hint="give each its own")
         return found
 
-    def _write(
-        self, bank: Bank, folders: Sequence[tuple[files.LessonFormat, Mapping[str, Path]]], head: str
-    ) -> int:
+    def _write(self, bank: Bank, folders: _Folders, head: str) -> int:
         with bank.reading() as reader:
             # Outside of the transaction: of 10,000 lessons it takes seconds in which others would wait.
             prepared_at = str(reader.last_entry())
@@ -165,6 +169,15 @@ class Mirror(BankService):
         with bank.transaction() as writer:
             writer.set_setting(_WRITTEN_AT, head)
         return count
+
+
+def _refuse_folders(paths: Iterable[Path]) -> None:
+    """Raise InputError where a folder is in the place of a file or of its copies: it cannot be replaced."""
+    for path in paths:
+        for suffix in ("", files.ORIGINAL, files.EDITED):
+            place = path.with_name(f"{path.name}{suffix}")
+            if place.is_dir():
+                raise InputError(f"{str(place)!r} is a folder: move it away", hint="a file goes there")
 
 
 def _is_copied(path: Path) -> bool:

@@ -220,7 +220,10 @@ def find_git_problem(bank: Path) -> str:
         if ours:
             from shlex import quote
 
-            advice = f"git rm --cached {' '.join(quote(str(top / name)) for name in ours[:_NAMED])}"
+            from archivist.text import on_one_line
+
+            shown = (quote(on_one_line(str(top / name))) for name in ours[:_NAMED])
+            advice = f"git rm --cached {' '.join(shown)}"
             return f"the bank is committed to git, so whoever can push can change it: {advice}"
         tracked = tracked or code
     files = {file, file.with_name(f"{file.name}-wal"), *file.parent.glob(f"{file.name}*")}

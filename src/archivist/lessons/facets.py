@@ -15,6 +15,7 @@ from archivist.store.filters import (
     equals,
     not_equals,
     one_of,
+    refuse_many,
 )
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def facet_conditions(
     signature or in its tags.
     """
     if query.tags:
+        refuse_many("tags", query.tags)
         yield any_of(*((contains_item("tags", tag),) for tag in query.tags))
     if query.tool:
         yield one_of("tool", dict.fromkeys((query.tool, *query.matching_tools)))

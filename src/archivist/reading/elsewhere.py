@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from archivist.cold_start import lazy_pattern
@@ -60,6 +60,12 @@ _ON_SERVER = lazy_pattern(
 )
 # Arguments of several words are messages and patterns to these, not lines to run.
 _TELLING = frozenset(("git", "gh", "glab", "echo", "printf", "grep", "rg", "ag"))
+# A task of these may be a folder that they run.
+_RUN_FOLDERS = frozenset(("bun",))
+# In a text that a shell may run.
+_BETWEEN_WORDS = lazy_pattern(r"[\s;&|(){}<>=,'\"]+")
+# An option before its value, without a space between.
+_GLUED_OPTION = r"-(?:[a-z]|[A-Za-z]{0,7}[A-Z])"
 _CLONES = lazy_pattern(
     r"\b(?:(?:git|hg|g[hl](?:ab)? repo|jj git)\s+clone|git\s+submodule\s+add|degit)"
     r"\s(?P<given>[^;&|\n]{1,400})"
@@ -264,25 +270,36 @@ def _reaches_into(event: Event, path: str) -> bool:
         return True
     # Most lines hold no such name, and nothing is looked for in them.
     spellings = {line, _SPLIT_WORD.sub("", line)}
-    return any(name in text and _names_folder(text, name) for text in spellings)
+    return any(name in text and _names_folder(text, path) for text in spellings)
 
 
-def _names_folder(line: str, name: str) -> bool:
+def _names_folder(line: str, path: str) -> bool:
     """Say whether a line names a folder: in a path, or as a word that is no program, task or message.
 
     A clone may be called like an ordinary word (`test`, `error`), which the project's own calls hold too.
     """
-    word = re.escape(name)
+    parts = path.split("/")
+    word = re.escape(parts[-1])
     if re.search(rf"(?:(?<![\w-])|(?<=-[A-Za-z])){word}[/:@=]|(?:[/:@=\"']|{_MEMBER}){word}(?![\w-])", line):
         return True
-    if not re.search(rf"(?<![\w-]){word}(?![\w-])", line):
+    if not re.search(rf"(?<![\w-])(?:{_GLUED_OPTION})?{word}(?![\w-])", line):
         return False
-    for step in parse(line)[:MOST_STEPS]:
-        for part in (*step.arguments, *(flag.partition("=")[2] for flag in step.flags)):
-            words = [part] if step.program in _TELLING else part.split()
-            if name in words:
-                return True
-    return False
+    modules = "|".join(re.escape(".".join(parts[at:])) for at in range(len(parts)))
+    named = re.compile(rf"(?:{_GLUED_OPTION})?(?:{modules})(?:[.:].*)?", re.DOTALL)
+    return any(
+        named.fullmatch(part) for step in parse(line)[:MOST_STEPS] for part in _words_that_may_name(step)
+    )
+
+
+def _words_that_may_name(step: Step) -> Iterator[str]:
+    """Yield the words of a step that may name a folder: all but program and task behind no option."""
+    tasks = [] if step.program in _RUN_FOLDERS else " ".join((*step.wrappers, step.name)).split()
+    scripts = step.bodies if step.program in programs.SCRIPTED | programs.SHELLS else ()
+    for before, word in pairwise(("", *step.called_values, *scripts)):
+        if word in tasks and before[:1] != "-":
+            tasks.remove(word)
+        else:
+            yield from [word] if step.program in _TELLING else _BETWEEN_WORDS.split(word)
 
 
 def named_paths(event: Event, folder: str) -> Iterator[str]:

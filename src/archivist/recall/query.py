@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.errors import InputError
 from archivist.records import Category, Scope, Status
 from archivist.records.kinds import SEARCHABLE as KINDS
+from archivist.store.filters import refuse_many
 from archivist.store.results import SearchFilter, scope_token
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def build_search_filter(query: Query) -> SearchFilter:
         raise InputError(f"kind {unknown[0]!r} is not one of {', '.join(KINDS)}")
     if not 0 <= query.min_importance <= 1:
         raise InputError(f"importance: {query.min_importance:g} is not between 0 and 1")
+    for name in ("tags", "kinds", "statuses"):
+        refuse_many(name, getattr(query, name))
     fields: dict[str, Iterable[object]] = {"kind": query.kinds, "status": query.statuses, "tag": query.tags}
     fields |= {field: (value,) for field in _SCOPED if (value := getattr(query, field))}
     fields |= {name: (number,) for name in ("issue", "pr") if (number := getattr(query, name)) is not None}

@@ -3,11 +3,16 @@
 Named tuples, because making a dataclass takes a cold process several times longer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+from archivist.errors import InputError
 
 # The ways a field can be tested; most are operators of SQL.
 Operator: TypeAlias = Literal["=", "<>", ">=", "<=", "<", ">", "in", "among", "has", "holds"]
+
+# A statement of thousands of conditions is refused by the engines.
+MOST_ASKED = 50
 
 
 class Filter(NamedTuple):
@@ -25,6 +30,14 @@ class AnyOf(NamedTuple):
 
 
 Condition: TypeAlias = "Filter | AnyOf"
+
+
+def refuse_many(name: str, asked: Sequence[object]) -> None:
+    """Raise InputError where a question names too many of something."""
+    if len(asked) > MOST_ASKED:
+        raise InputError(
+            f"{len(asked):,} {name} are too many: at most {MOST_ASKED}", hint="ask in several parts"
+        )
 
 
 def equals(field: str, value: Any) -> Filter:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from archivist.clock import system_clock
 from archivist.config import WorkspaceRules
 from archivist.errors import InputError, NotFoundError
+from archivist.store.filters import refuse_many
 from archivist.workspace import documents, front_matter
 from archivist.workspace.documents import OverviewAnswer, Plan, PlanStatus, Tier
 from archivist.workspace.files_service import FileCache, Topology, WorkspaceContents, read_bytes
@@ -82,6 +83,8 @@ class Workspace:
         tags: Sequence[str] = (),
     ) -> list[Plan]:
         """Return the plans of a scope and below it, from their front matter (T0)."""
+        refuse_many("tags", tags)
+        refuse_many("statuses", status)
         known = [each.value for each in PlanStatus]
         for word in status:
             if word not in known:
@@ -125,6 +128,7 @@ class Workspace:
 
         Learnings are kept by domain, so a repository also gets its domain's entries tagged with its name.
         """
+        refuse_many("tags", tags)
         asked = WorkspaceScope.parse(scope)
         wider = WorkspaceScope(asked.workspace, asked.domain) if asked.repository else asked
         both: list[Learning] = []

@@ -50,7 +50,7 @@ class BriefBody(RunBody):
     """The request of a brief: its audience, its task, its form."""
 
     tool: shapes.Word = ""
-    tags: shapes.Words = ()
+    tags: shapes.AskedWords = ()
     preset: Literal["orchestrator", "subagent", "reviewer"] | None = None
     max_lessons: Annotated[int, Field(ge=1, le=1_000), shapes.Whole] | None = None
     budget_tokens: Annotated[int, Field(ge=1, le=1_000_000), shapes.Whole] | None = None

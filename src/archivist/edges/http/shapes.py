@@ -14,6 +14,7 @@ from archivist.core.blocks import MOST_ID
 from archivist.errors import InputError
 from archivist.records.layers import NAME_CHARACTERS, TITLE_CHARACTERS, VALUE_CHARACTERS
 from archivist.records.lesson import LONGEST_CHARACTERS
+from archivist.store.filters import MOST_ASKED
 from archivist.text import replace_surrogates
 
 # Far below Python's recursion limit of 1,000, which the encoders reach with deeper values.
@@ -43,6 +44,7 @@ NESTED = f"An object at most {_MAX_DEPTH} levels deep, with whole numbers of at 
 Title = Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS, pattern=r"\S")]
 Word = Annotated[str, Field(max_length=NAME_CHARACTERS)]
 Words = Annotated[Sequence[Word], Field(max_length=100)]
+AskedWords = Annotated[Sequence[Word], Field(max_length=MOST_ASKED)]
 Count = Annotated[int, Field(ge=0, le=LARGEST), Whole]
 Numbers = Annotated[Sequence[Count], Field(max_length=100)]
 References = Annotated[Sequence[Annotated[int, Field(ge=1, le=LARGEST), Whole]], Field(max_length=100)]
@@ -55,7 +57,7 @@ Sought = Annotated[str, Query(min_length=1, max_length=4_000, pattern=r"\S", des
 Matched = Annotated[str, Query(max_length=4_000, description="Best matches of these words first.")]
 Only = Annotated[str, Query(max_length=400)]
 Cycle = Annotated[int | None, Query(ge=0, le=LARGEST)]
-Tags = Annotated[tuple[str, ...], Query(max_length=100)]
+Tags = Annotated[tuple[str, ...], Query(max_length=MOST_ASKED)]
 
 
 def _parse_time(value: Any) -> datetime:
