@@ -531,3 +531,16 @@ def test_an_error_that_says_nothing_is_met_by_nothing(bank: Bank, tmp_path: Path
         _learn(bank, tmp_path, run, [*hollow, ("git commit -m x", "1 file changed", False)])
     assert bank.briefs.heal("Exit code 1", command="git commit -m x", repo="shop").text
     assert bank.briefs.heal(error, repo="shop").text == ""
+
+
+@pytest.mark.req("A12")
+def test_a_corrected_remedy_stays_corrected_however_long_nothing_failed(bank: Bank, tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, OPTION_CALLS)
+    (lesson,) = bank.lessons.latest(5)
+    bank.lessons.edit(lesson.id, summary="on macOS `cat -A` is `cat -vet`")
+    for number in range(25):
+        _learn(bank, tmp_path, f"quiet-{number}", [("ls", "a.py", False)])
+    text = _healed(bank, *OPTION_CALLS[0][:2])
+    assert "`cat -vet` (lesson m-001, approved by the user" in text
+    assert "worked in" not in text
