@@ -357,12 +357,13 @@ def _check_audit(bank: Bank) -> tuple[bool, str]:
 
 
 def find_doubtful_lessons(bank: Bank) -> list[LessonRecommendation]:
-    """Return which lessons in use their verdicts suggest to reword or retire, and why."""
+    """Return which lessons their verdicts suggest to reword or retire, or retired in vain, and why."""
     from archivist.audit.report import RecommendedStep, recommend_steps
 
     steps = recommend_steps(bank.audits.audit_report())
     doubtful = [each for each in steps if each.step is not RecommendedStep.KEEP]
-    return [each for each in doubtful if bank.lessons.get(each.lesson).status in LIVE]
+    in_use = [each for each in doubtful if bank.lessons.get(each.lesson).status in LIVE]
+    return [*in_use, *bank.audits.retired_again()]
 
 
 def check_hook_failures(

@@ -180,6 +180,8 @@ class Briefs(BankService):
     def explain_selection(self, brief: RenderedBrief, request: BriefRequest) -> list[str]:
         """Return why each lesson is in a brief or is not, and how many of a person's own did not fit."""
         left = [f"{name}: left out, {reason}" for name, _, reason in self.left_out(brief, request)]
+        retired = [] if request.repo else self._bank.audits.retired_again()
+        left += [f"{each.lesson}: archived, {each.reason}" for each in retired]
         return [*self.reasons(brief), *left, *filter(None, [brief.count_crowded()])]
 
     def _explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
