@@ -357,7 +357,7 @@ def _select_known_issues(
             )
             timeouts = _find_timeouts(reader, (project, ""), request.provider)
             lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
-            lessons, overcome = _leave_overcome(lessons, cached_habits(reader, project))
+            lessons, overcome = leave_overcome(lessons, cached_habits(reader, project))
         left += overcome
         offered += [
             _mark_source(bank, source, lesson)
@@ -440,7 +440,7 @@ def _select_for_project(
         timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
         lessons = [each for each in lessons if not _is_of_others(each, timeouts, request.provider)]
         lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
-        lessons, overcome = _leave_overcome(name_whole_suites(lessons), habits)
+        lessons, overcome = leave_overcome(name_whole_suites(lessons), habits)
     offered = list(map(BriefedLesson, lessons))
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.
@@ -507,7 +507,7 @@ def _shortlist(
     return shown, stale, left
 
 
-def _leave_overcome(lessons: Sequence[Lesson], habits: Habits) -> tuple[list[Lesson], list[LeftLesson]]:
+def leave_overcome(lessons: Sequence[Lesson], habits: Habits) -> tuple[list[Lesson], list[LeftLesson]]:
     """Return lessons without the warnings that are out of date, and those with the reason.
 
     Where a remedy is known, runs may do well by following it.
