@@ -91,7 +91,7 @@ def select_habits(asked: Mapping[str, Sequence[Request]]) -> list[Habit]:
         words = _typical_words(clauses)
         asking = {clause.run for clause in clauses}
         # Where the very same is mostly asked for, runs that only touch on it do not count.
-        same = {run for run, requests in asked.items() if any(_says_all(each, words) for each in requests)}
+        same = {run for run, requests in asked.items() if any(asks_for(each, words) for each in requests)}
         if len(same & asking) >= max(_LEAST_RUNS, len(asking) / 2):
             asking = same
         if _is_asked_again(words, asking, runs):
@@ -210,7 +210,8 @@ def _typical_words(clauses: Sequence[_Clause]) -> str:
     return " ".join(words[:kept] if is_particular and kept > 1 else words)
 
 
-def _says_all(request: Request, words: str) -> bool:
+def asks_for(request: Request, words: str) -> bool:
+    """Say whether a request holds all that the words of a habit ask for."""
     is_same_sign = is_denied(words) == is_denied(request.words)
     return is_same_sign and request_stems(words) <= request_stems(request.words)
 

@@ -18,7 +18,7 @@ from archivist.reading.wording import LONGEST_SUMMARY, clip_words, format_rule, 
 from archivist.records import Event, LessonType, Severity
 from archivist.records.lesson import REQUEST_KEY
 from archivist.records.run_words import TYPED
-from archivist.reflect.habits import Habit, select_habits
+from archivist.reflect.habits import Habit, asks_for, select_habits
 from archivist.reflect.miners.material import Material
 from archivist.reflect.miners.wish_frames import (
     CLAUSE_MARKS,
@@ -189,9 +189,15 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
         lesson = make_wish(
             material, made[0][0], "; ".join(habit.words for habit in habits), is_standing=False
         )
+        asking = [
+            event.id
+            for event, requests in made
+            if any(asks_for(request, habit.words) for request in requests for habit in habits)
+        ]
         yield replace(
             lesson,
             key=f"{material.project}|{REQUEST_KEY}",
+            events=tuple(asking) or lesson.events,
             summary=clip_words(_list_habits(habits, len(latest))),
             rule="",
             importance=_ONCE_IMPORTANCE,
