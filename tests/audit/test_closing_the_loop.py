@@ -167,8 +167,13 @@ def test_what_its_verdicts_retired_stays_known_beside_its_error_and_counted(bank
     assert len(retired.runs) == len(known.runs) + 12
     asked = HealRequest("bash", "waxwing build", project="cart")
     assert "`waxwing build --lock ci`" in heal(bank, MISSING, asked).text
+    for number in range(12):
+        bank.stream.log_session(f"again-{number}")
+    hit = bank.recall("what is waxwing").hits[0]
+    assert (hit.id, hit.notes[0][:17]) == (known.id, "archived: helped ")
     bank.lessons.archive(known.id)
     assert "worked" not in heal(bank, MISSING, asked).text
+    assert "lesson" not in {hit.kind for hit in bank.recall("what is waxwing").hits}
 
 
 def test_a_retired_lesson_whose_failure_goes_on_is_named_until_it_is_reworded(bank: Bank) -> None:

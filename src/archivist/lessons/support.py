@@ -294,11 +294,8 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     It is the latest of those that show most of what the lesson names. A model cites what overcame the
     failure itself: there it is the last call that it cites.
 
-    A wish cites no call: then it is the latest message in which it was said, and of each thing that the
-    user often asks for the part of a message that asks for it.
+    A wish cites no call but messages.
     """
-    if lesson.is_request:
-        return _choose_requests(lesson.summary, cited)
     calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
     if form := lesson.signature.partition("|unfiltered:")[2]:
         return _choose_counts(form, lesson.remedies, calls)
@@ -332,8 +329,7 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
         default=None,
     )
     if failed is None:
-        said = [event for event in cited if event.kind is EventKind.MESSAGE]
-        return {"Said": max(said, key=lambda event: (event.run, event.seq))} if said else {}
+        return _choose_messages(lesson, [event for event in cited if event.kind is EventKind.MESSAGE])
 
     def is_later(event: Event) -> bool:
         return event.run != failed.run or event.seq > failed.seq
@@ -351,16 +347,20 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     return {"Failed": failed} | ({"Worked": worked} if worked else {})
 
 
-def _choose_requests(summary: str, cited: Sequence[Event]) -> dict[str, Event]:
-    """Return for each thing asked for the shortest sentence that holds its words, of several the latest."""
+def _choose_messages(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
+    """Return the latest message in which a wish was said.
+
+    For each thing that the user often asks for it is the shortest sentence that holds its words.
+    """
+    if not lesson.is_request:
+        return {"Said": max(cited, key=lambda event: (event.run, event.seq))} if cited else {}
     said = [
         (replace(event, text=part.strip()), {*_WORD.findall(part.lower())})
         for event in sorted(cited, key=lambda event: (to_text(event.time) if event.time else "", event.seq))
-        if event.kind is EventKind.MESSAGE
         for part in _SENTENCE_END.split(event.text)
     ]
     found = {}
-    for words in _ASKED.findall(summary):
+    for words in _ASKED.findall(lesson.summary):
         asking = [event for event, held in said[::-1] if held.issuperset(_WORD.findall(words.lower()))]
         if asking:
             found[f"“{words}” said"] = min(asking, key=lambda event: len(event.text))
