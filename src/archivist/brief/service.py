@@ -570,10 +570,18 @@ def _leave_slow(habits: Habits, timeouts: dict[str, set[str]], provider: str) ->
 
 
 def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
-    """Leave out lessons about the same events as better ones: they only name another message."""
+    """Leave out lessons about the same events as better ones: they only name another message.
+
+    So does a mined one beside a person's words on the same call and remedy.
+    """
+    from archivist.brief.rank import is_said_beside
+
     shown: set[str] = set()
     kept: list[BriefedLesson] = []
+    all_lessons = [each.lesson for each in lessons]
     for each in lessons:
+        if is_said_beside(each.lesson, all_lessons):
+            continue
         events = set(each.lesson.evidence.events)
         # One message may say several wishes, and which provider does well is another thing to know.
         is_apart = each.lesson.type is LessonType.PREFERENCE or bool(each.lesson.provider) or not events
