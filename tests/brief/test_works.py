@@ -492,20 +492,6 @@ def test_what_the_user_asks_for_in_many_runs_is_told_in_their_words(bank: Bank) 
     assert "often asks" not in bank.sessions.brief_subagent("s-1/a", "shop").text
 
 
-@pytest.mark.req("N1")
-def test_each_request_is_shown_by_the_sentence_that_asks_for_it(bank: Bank) -> None:
-    tasks = ("Draw the chart", "Speed up the import", "Sort the table", "Mend the login")
-    for hours, task in enumerate(tasks):
-        wanted = ("Thanks, that is better.\nUpdate the changelog", "commit")
-        _ask(bank, f"run-{hours}", f"{task} in the report. It is a long one", *wanted, hours=hours)
-    (lesson,) = (each for each in bank.lessons.latest(9) if each.is_request)
-    shown = {word: (event.id, event.text) for word, event in bank.lessons.cited_calls(lesson).items()}
-    assert {words.lower(): said for words, said in shown.items()} == {
-        "“update the changelog” said": ("run-3#1", "Update the changelog"),
-        "“commit” said": ("run-3#2", "commit"),
-    }
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -746,3 +732,13 @@ def test_a_tests_title_that_speaks_is_not_told_and_none_ends_its_quotation(bank:
     assert "without review" not in line
     assert line.count("“") == line.count("”") <= 1
     assert "`" not in line
+
+
+def test_a_session_that_only_began_counts_for_nothing(bank: Bank) -> None:
+    for hours in range(4):
+        rejected = "git@example.com: Permission denied (publickey)." if hours else "fatal: bad object x1"
+        _fail(bank, f"run-{hours}", "git push", rejected, hours=hours)
+    _busy(bank, 4, 8)
+    for number in range(5):
+        bank.runs.start_run(f"begun-{number}", task="", repo="shop")
+    assert _failing(bank) == "Failed here lately: `git push` in 3 of 12 runs (authentication)"

@@ -83,6 +83,7 @@ def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
 
 
 lessons = CommandGroup("lessons", default="list", help="List, show, add, edit and forget lessons.")
+lessons.meanings = dict.fromkeys(("delete", "remove", "rm"), "forget")
 
 
 @options.bank_command(lessons, "list", has_global=True)

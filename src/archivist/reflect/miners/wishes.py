@@ -209,7 +209,8 @@ def _list_habits(habits: Sequence[Habit], runs: int) -> str:
     """Say what the user often asks for, each with its runs, as much as has room."""
     text = "The user often asks: "
     for place, habit in enumerate(habits):
-        count = f"{len(habit.runs)}" if place else f"{len(habit.runs)} of {runs} runs"
+        of_runs = f"the last {runs}" if runs == _LATEST_RUNS else runs
+        count = f"{len(habit.runs)}" if place else f"{len(habit.runs)} of {of_runs} runs"
         count += ", at the end" if habit.is_at_end else ""
         longer = f"{text}{', ' if place else ''}“{habit.words}” ({count})"
         if place and len(longer) > LONGEST_SUMMARY:
