@@ -19,9 +19,9 @@ from archivist.errors import ArchivistError, BankDamagedError, BankError, Embedd
 from archivist.recall.query import LIVE
 from archivist.recall.results import FRESH
 from archivist.records import ConflictStatus, Episode, Lesson, ProposalStatus, Status, TaskState
-from archivist.records.run_words import UNREAD
+from archivist.records.run_words import UNREAD, EpisodeStatus
 from archivist.service import BankService
-from archivist.store.filters import contains_text, equals, one_of
+from archivist.store.filters import any_of, contains_text, equals, not_equals, one_of
 from archivist.store.rows import DECODING_ERRORS
 
 if TYPE_CHECKING:
@@ -162,7 +162,9 @@ def _check_vectors(bank: Bank) -> tuple[bool, str]:
 def _check_capture(bank: Bank) -> tuple[bool, str]:
     """Name the latest captured run, and the clients that leave no log."""
     with bank.reading() as reader:
-        latest = reader.select(Episode, equals("action", None), order=("-finished",), limit=1)
+        # A session that only began has left no log yet.
+        has_log = any_of((not_equals("status", EpisodeStatus.RUNNING),), (equals("started", None),))
+        latest = reader.select(Episode, equals("action", None), has_log, order=("-finished",), limit=1)
         silent = _silent_clients(reader)
         damaged = reader.select(Episode, contains_text("extra", f'"{UNREAD}":'), order=("-finished",))
     parts = ["no run was captured yet"]
@@ -357,12 +359,13 @@ def _check_audit(bank: Bank) -> tuple[bool, str]:
 
 
 def find_doubtful_lessons(bank: Bank) -> list[LessonRecommendation]:
-    """Return which lessons in use their verdicts suggest to reword or retire, and why."""
+    """Return which lessons their verdicts suggest to reword or retire, or retired in vain, and why."""
     from archivist.audit.report import RecommendedStep, recommend_steps
 
     steps = recommend_steps(bank.audits.audit_report())
     doubtful = [each for each in steps if each.step is not RecommendedStep.KEEP]
-    return [each for each in doubtful if bank.lessons.get(each.lesson).status in LIVE]
+    in_use = [each for each in doubtful if bank.lessons.get(each.lesson).status in LIVE]
+    return [*in_use, *bank.audits.retired_again()]
 
 
 def check_hook_failures(

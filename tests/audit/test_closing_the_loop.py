@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from archivist import Bank
 from archivist.brief.healing_service import HealRequest, heal
-from archivist.brief.select import BriefFormat, BriefPreset, is_withheld
+from archivist.brief.select import BriefFormat, BriefPreset, BriefRequest, is_withheld
 from archivist.capture.service import CaptureOverrides
 from archivist.config import BriefRules, Config, RecallRules
+from archivist.doctor import find_doubtful_lessons
 from archivist.recall.embedders import endpoint
 from archivist.recall.query import Query
 from archivist.records import (
@@ -166,8 +167,40 @@ def test_what_its_verdicts_retired_stays_known_beside_its_error_and_counted(bank
     assert len(retired.runs) == len(known.runs) + 12
     asked = HealRequest("bash", "waxwing build", project="cart")
     assert "`waxwing build --lock ci`" in heal(bank, MISSING, asked).text
+    for number in range(12):
+        bank.stream.log_session(f"again-{number}")
+    hit = bank.recall("what is waxwing").hits[0]
+    assert (hit.id, hit.notes[0][:17]) == (known.id, "archived: helped ")
     bank.lessons.archive(known.id)
     assert "worked" not in heal(bank, MISSING, asked).text
+    assert "lesson" not in {hit.kind for hit in bank.recall("what is waxwing").hits}
+
+
+def test_a_retired_lesson_whose_failure_goes_on_is_named_until_it_is_reworded(bank: Bank) -> None:
+    known = _learnt(bank)
+    assert bank.audits.retired_again() == []
+    for number in range(12):
+        _fail_though_told(bank, number)
+    (named,) = bank.audits.retired_again()
+    said = f"reword it (archivist lessons edit {known.short_id} --summary TEXT)"
+    assert named.lesson == known.short_id
+    assert said in named.reason
+    assert [each.lesson for each in find_doubtful_lessons(bank)] == [known.short_id]
+    request = BriefRequest()
+    why = bank.briefs.explain_selection(bank.brief(request), request)
+    assert any(line.startswith(f"{known.short_id}: archived, told ") for line in why)
+    bank.lessons.edit(known.id, summary="`waxwing build` needs --lock here: ask for the lock first")
+    assert bank.lessons.get(known.id).status is Status.ACTIVE
+    assert bank.audits.retired_again() == []
+
+
+def test_a_retired_lesson_whose_failure_is_gone_needs_nobody(bank: Bank) -> None:
+    _learnt(bank)
+    for number in range(12):
+        _fail_though_told(bank, number)
+    for number in range(20):
+        _finish(bank, f"quiet-{number}", _call(f"quiet-{number}", 1, "ls"))
+    assert bank.audits.retired_again() == []
 
 
 def test_a_lesson_that_a_person_brought_back_is_not_retired_again(bank: Bank) -> None:

@@ -481,3 +481,66 @@ def test_a_refused_edit_has_one_remedy_in_all_doors(bank: Bank, tmp_path: Path) 
     assert lesson.remedies[0] in lesson.summary
     assert lesson.remedies[0] in beside
     assert "then edit" not in beside
+
+
+TO_CLEAN = ("rm -rf tmp/clones/", "", False)
+
+
+def _learn_leftovers(bank: Bank, folder: Path) -> None:
+    """Two runs met files that a tool left, and each removed them: a guess about missing modules."""
+    for run, module in (("first", "lodash"), ("second", "@testing-library/react")):
+        error = LEFT_THERE.format(module)
+        passed = ("bun run test", " 12 pass\n 0 fail", False)
+        _learn(bank, folder, run, [("bun run test", error, True), TO_CLEAN, passed])
+
+
+@pytest.mark.req("A12")
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("bun run test", "error: Cannot find package 'cheerio' from '/srv/shop/src/remediation/engine.ts'"),
+        ("bun run test", "error: Cannot find package 'lodash' from '/srv/shop/src/remediation/engine.ts'"),
+        ("node x.js", "Error: Cannot find module 'react'"),
+        ("node x.js", "Error: Cannot find module 'lodash'"),
+    ],
+)
+def test_a_lesson_that_acquits_stands_only_beside_what_it_names(
+    bank: Bank, tmp_path: Path, command: str, error: str
+) -> None:
+    _learn_leftovers(bank, tmp_path)
+    assert "not your bug" in bank.brief(repo="shop").text
+    assert "not your bug" not in _healed(bank, command, f"Exit code 1\n{error}\n 3 fail")
+
+
+@pytest.mark.req("A12")
+@pytest.mark.parametrize("name", ["'@octokit/rest'", '"@octokit/rest"', "@octokit/rest"])
+@pytest.mark.parametrize("what", ["module", "package"])
+def test_a_missing_module_is_the_same_however_it_is_quoted(
+    bank: Bank, tmp_path: Path, what: str, name: str
+) -> None:
+    _learn_leftovers(bank, tmp_path)
+    error = f"Exit code 1\nerror: Cannot find {what} {name} from /srv/shop/tmp/clones/b/a.test.ts\n 1 fail"
+    assert "below `tmp/clones/`" in _healed(bank, "git commit -m x", error)
+
+
+@pytest.mark.req("A12")
+@pytest.mark.parametrize("error", ["x", "?", "42", "a b", "Exit code 1", "error: 1"])
+def test_an_error_that_says_nothing_is_met_by_nothing(bank: Bank, tmp_path: Path, error: str) -> None:
+    hollow = [("git commit -m x", "Exit code 1", True), ("rm -rf tmp/clones/", "", False)]
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, [*hollow, ("git commit -m x", "1 file changed", False)])
+    assert bank.briefs.heal("Exit code 1", command="git commit -m x", repo="shop").text
+    assert bank.briefs.heal(error, repo="shop").text == ""
+
+
+@pytest.mark.req("A12")
+def test_a_corrected_remedy_stays_corrected_however_long_nothing_failed(bank: Bank, tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        _learn(bank, tmp_path, run, OPTION_CALLS)
+    (lesson,) = bank.lessons.latest(5)
+    bank.lessons.edit(lesson.id, summary="on macOS `cat -A` is `cat -vet`")
+    for number in range(25):
+        _learn(bank, tmp_path, f"quiet-{number}", [("ls", "a.py", False)])
+    text = _healed(bank, *OPTION_CALLS[0][:2])
+    assert "`cat -vet` (lesson m-001, approved by the user" in text
+    assert "worked in" not in text

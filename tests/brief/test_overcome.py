@@ -63,9 +63,11 @@ def test_a_warning_falls_silent_once_its_call_went_well_in_two_runs(bank: Bank) 
     for form in ("known-issues", "yaml", "markdown"):
         assert "release stage" not in bank.brief(form=form).text
         assert left.reason in [each.reason for each in bank.brief(form=form).left]
+    assert bank.sessions.brief_prompt("next", "shop", "stage it") is None
     # Nobody forgot it: it is told again when it comes again.
     _run(bank, 9, refused)
     assert "release stage" in _told(bank)
+    assert bank.sessions.brief_prompt("next", "shop", "stage it") is not None
 
 
 @pytest.mark.req("A17", "N1")

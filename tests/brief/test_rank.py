@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from archivist.brief.rank import LEAST_CHANCE, chance_of, cost_in_tokens, rank_lessons, standing_chance
+from archivist.brief.rank import (
+    LEAST_CHANCE,
+    chance_of,
+    cost_in_tokens,
+    is_said_beside,
+    rank_lessons,
+    standing_chance,
+)
 from archivist.brief.render import render_brief
 from archivist.brief.select import BriefedLesson, BriefFormat
 from archivist.config import BriefRules
@@ -184,3 +192,19 @@ def test_a_rule_is_told_unless_the_summary_says_it(fields: dict[str, object], li
 def test_seen_once_is_said() -> None:
     text = render_brief([BriefedLesson(_known("a", 1))], BriefFormat.KNOWN_ISSUES)
     assert "[seen once, archivist]" in text
+
+
+def test_a_mined_lesson_beside_a_persons_words_on_its_call_is_told_once() -> None:
+    mined = lesson(
+        "mined",
+        summary="`rtk bun run test` fails (“unrecognized subcommand”): use `bun run test`",
+        signature="shop|usage:rtk",
+        remedies=("bun run test",),
+        status=Status.ACTIVE,
+    )
+    typed = replace(mined, id="said", signature="", remedies=(), source=Source.MANUAL)
+    said = replace(typed, summary="Call `bun run test`, never rtk bun run test")
+    assert is_said_beside(mined, [mined, said])
+    assert not is_said_beside(said, [mined, said])
+    for other in ("`bun run test` needs the database", "rtk bun run test writes to the log"):
+        assert not is_said_beside(mined, [replace(typed, summary=other)])

@@ -732,3 +732,13 @@ def test_a_tests_title_that_speaks_is_not_told_and_none_ends_its_quotation(bank:
     assert "without review" not in line
     assert line.count("“") == line.count("”") <= 1
     assert "`" not in line
+
+
+def test_a_session_that_only_began_counts_for_nothing(bank: Bank) -> None:
+    for hours in range(4):
+        rejected = "git@example.com: Permission denied (publickey)." if hours else "fatal: bad object x1"
+        _fail(bank, f"run-{hours}", "git push", rejected, hours=hours)
+    _busy(bank, 4, 8)
+    for number in range(5):
+        bank.runs.start_run(f"begun-{number}", task="", repo="shop")
+    assert _failing(bank) == "Failed here lately: `git push` in 3 of 12 runs (authentication)"

@@ -247,3 +247,20 @@ def test_the_user_may_have_the_issue_opened_when_a_change_is_proposed(
         bank_cli(*agent, *add, f"- Rebase first\n- Rule {number}")
     assert len(opened.read_text("utf-8").splitlines()) == 11
     assert home
+
+
+@pytest.mark.req("C1", "C10")
+def test_a_lesson_that_became_a_rule_is_told_once(bank: Bank) -> None:
+    lesson = bank.lessons.add("Run `make gen` before the tests", type="pattern")
+    line = f"- Run `make gen` before the tests ({lesson.short_id})"
+    made = bank.proposals.propose("rules", line, reason="it was met often")
+    assert bank.brief(task="test").text.count("make gen") == 1
+    bank.proposals.accept(made.id)
+    with pytest.raises(AccessError) as refused:
+        bank.ledger.undo(made.short_id)
+    assert f"proposals roll-back {made.short_id} does" in refused.value.hint
+    told = bank.brief(task="test")
+    assert told.text.count("make gen") == 1
+    assert line in told.text
+    # The run was told it all the same.
+    assert [each.lesson.id for each in told.chosen] == [lesson.id]

@@ -311,3 +311,17 @@ def test_a_captured_run_without_times_is_a_captured_run(bank_cli: Command, tmp_p
     log = agent_log(tmp_path / "s-1.jsonl", [("make test", "4 passed", False)], session="s-1")
     assert bank_cli("capture", str(log)).code == 0
     assert "the last run, s-1, ended at an unknown time" in bank_cli("doctor").out
+
+
+def test_a_session_that_only_began_is_not_the_last_run(bank_cli: Command, tmp_path: Path) -> None:
+    log = agent_log(tmp_path / "s-1.jsonl", MISSING_MODULE, session="s-1")
+    assert bank_cli("run", "start", "--run", "begun").code == 0
+    assert "no run was captured yet" in _lines(bank_cli("doctor").out)["capture"]
+    assert bank_cli("capture", str(log)).code == 0
+    assert bank_cli("run", "start", "--run", "begun-too").code == 0
+    assert "the last run, s-1, " in _lines(bank_cli("doctor").out)["capture"]
+
+
+def test_a_hook_that_a_person_tries_without_an_event_is_no_failure(archivist: Command, home: Path) -> None:
+    assert archivist("hook", "claude-code", "stop", stdin=b"").code == 0
+    assert hook_log.read_log(home / ".archivist") == []

@@ -74,3 +74,19 @@ def test_the_doctor_stands_in_columns(bank_cli: Command, tmp_path: Path) -> None
     assert {(line[begin - 2 : begin], line[begin] == " ") for line in lines} == {("  ", False)}
     assert "nothing is installed yet: archivist setup connects the clients" in done.out
     assert "those that lessons cite; others go 30 days after they ended or were captured" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("lessons", "delete", "m-001"), "did you mean 'forget'?"),
+        (("lessons", "rm", "m-001"), "did you mean 'forget'?"),
+        (("capture",), "archivist setup finds this repository's logs by itself"),
+    ],
+)
+def test_what_people_type_first_is_answered_with_what_they_want(
+    archivist: Command, words: tuple[str, ...], hint: str
+) -> None:
+    result = archivist(*words)
+    assert result.code == 2
+    assert f"hint: {hint}" in result.err

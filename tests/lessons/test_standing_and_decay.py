@@ -98,4 +98,10 @@ def test_preferences_can_be_set_not_to_fade() -> None:
 def test_what_waits_for_a_person_does_not_fade_unseen() -> None:
     said = lesson(provenance=Provenance.SUGGESTED, runs=("r-1",), status=Status.CANDIDATE)
     assert _pass(said, 10) is said
-    assert _pass(replace(said, confirmed=True), 10).status is Status.ARCHIVED
+
+
+@pytest.mark.req("F6")
+@pytest.mark.parametrize("fields", [{"source": Source.MANUAL}, {"confirmed": True}])
+def test_what_a_person_wrote_or_approved_does_not_fade(fields: dict[str, Any]) -> None:
+    theirs = lesson(runs=("r-1",), status=Status.ACTIVE, **fields)
+    assert _pass(theirs, 10) is theirs

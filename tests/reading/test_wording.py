@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from archivist.reading.wording import code
+from archivist.reading.wording import code, format_rule
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,9 @@ from archivist.reading.wording import code
 )
 def test_no_backtick_in_a_name_ends_its_quotation(name: str, shown: str) -> None:
     assert code(name) == shown
+
+
+def test_a_rule_is_not_triggered_by_a_word_that_says_nothing() -> None:
+    assert format_rule("`make lint` fails with “error”", "run it") == "IF `make lint` fails THEN run it"
+    said = "`make lint` fails with “no such rule”"
+    assert format_rule(said, "run it") == f"IF {said} THEN run it"

@@ -144,6 +144,11 @@ def test_a_question_for_a_command_is_answered_first_with_what_the_runs_use(bank:
     assert bank.recall(Query(text="how do I run the tests?", limit=1)).hits == (first,)
     asked = Query(text="how do I run the tests?", kinds=("event",)), "why did the tests run", "lint the code"
     assert all(hit.kind != "command" for each in asked for hit in bank.recall(each).hits)
+    with bank.transaction() as writer:
+        for number in range(3, 23):
+            writer.put(replace(run, id=f"w{number}", finished=ended + timedelta(hours=number)), "capture")
+    (first, *_) = bank.recall("how do I run the tests?").hits
+    assert first.text == "test `make test` (passed in 20 runs), of the latest 20 runs"
 
 
 def test_the_end_of_what_an_answer_names_is_found_without_a_word_of_the_question(

@@ -92,8 +92,6 @@ LANGUAGE_PROGRAMS = {
 _SHORTEST_WORD = 3
 # Signatures that name no failure: a wish, a habit, a costly run.
 _NO_FAILURE = ("wish:", "verification:", "flaky:", "thrashing:", "outlier:")
-# Lessons that only say how to take a failure; they cannot prevent it.
-_REASSURING = frozenset(["flaky", "not-your-bug"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,8 +266,7 @@ def failure_family(lesson: Lesson) -> str:
     family = lesson.signature.split("|", 1)[-1]
     # That a provider struggles with a purpose shows in many attempts, not in one failure.
     is_quirk = bool(lesson.provider) and family.startswith("provider:")
-    is_reassuring = not _REASSURING.isdisjoint(lesson.tags)
-    return "" if is_quirk or is_reassuring or family.startswith(_NO_FAILURE) else family
+    return "" if is_quirk or lesson.is_acquittal or family.startswith(_NO_FAILURE) else family
 
 
 def _code_pieces(text: str) -> Iterator[_CodePiece]:

@@ -13,7 +13,13 @@ from archivist.access.rights import Layer, reads, writes
 from archivist.audit.curve import CurvePoint, count_failures, learning_curve
 from archivist.audit.lift import HOLDOUT_SHARE
 from archivist.audit.period import AuditPeriod, answer_period, compare_failures
-from archivist.audit.report import RecommendedStep, Report, build_report, recommend_steps
+from archivist.audit.report import (
+    LessonRecommendation,
+    RecommendedStep,
+    Report,
+    build_report,
+    recommend_steps,
+)
 from archivist.audit.verdicts import Regression, RunEvidence, fixes_of, judge_lessons, regressions
 from archivist.capture.runs import find_run, require_own_run, resolve_run
 from archivist.clock import from_text
@@ -38,7 +44,7 @@ from archivist.records import (
 )
 from archivist.records.words import NOTES, RETIRED
 from archivist.service import BankService
-from archivist.store.filters import equals, one_of
+from archivist.store.filters import contains_text, equals, one_of
 from archivist.store.protocol import Reader, Writer
 from archivist.store.results import SearchFilter, TextQuery, scope_token
 from archivist.text import first_words
@@ -54,6 +60,8 @@ _EVENTS = 20_000
 _MOST_RUNS = 2_000
 # The runs of the learning curve: more would not show.
 _CURVE_RUNS = 400
+# A retired lesson whose failure none of so many runs met needs nobody.
+_LATEST_RUNS = 20
 ALL = AuditPeriod()
 
 
@@ -95,6 +103,32 @@ class Audits(BankService):
             with global_bank.transaction() as writer:
                 verdicts += _judge(global_bank, writer, run, evidence, events)
         return verdicts
+
+    @reads(Layer.LESSONS)
+    def retired_again(self) -> list[LessonRecommendation]:
+        """Return which lessons their verdicts retired although the latest runs met their failure again."""
+        with self._bank.reading() as reader:
+            noted = equals("status", Status.ARCHIVED), contains_text("extra", f'"{RETIRED}"')
+            others = other_projects(reader, self._bank.folder, self._bank.root)
+            numbers = RunNumbers(reader)
+            retired = {
+                lesson.id: lesson
+                for lesson in reader.select(Lesson, *noted, order=("number",))
+                if lesson.is_found_useless
+                and lesson.repo not in others
+                and numbers.count_unseen(lesson) < _LATEST_RUNS
+            }
+            verdicts = reader.select(Verdict, one_of("lesson", list(retired))) if retired else []
+        found = []
+        for row in build_report(verdicts, {}, _holdout_share(self._bank)).lessons:
+            name = retired[row.lesson].short_id
+            how = (
+                "not followed" if row.not_followed > row.followed else str(retired[row.lesson].extra[RETIRED])
+            )
+            step = f"reword it (archivist lessons edit {name} --summary TEXT)"
+            reason = f"told {row.told} times, {how}: {step}, or change what makes the agent call it so"
+            found.append(LessonRecommendation(name, RecommendedStep.REWORD, reason))
+        return found
 
     @reads(Layer.RUNS)
     def audit_report(self, period: AuditPeriod = ALL, *, project: str = "", lesson: str = "") -> Report:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archivist.access.rights import Layer, Verb, decides, reads
-from archivist.brief.works import SILENCED, cached_habits, read_habits
+from archivist.brief.works import LATEST_RUNS, SILENCED, cached_habits, read_habits
 from archivist.errors import NotFoundError
-from archivist.projects import resolve_project
+from archivist.projects import names_of, resolve_project
 from archivist.recall.asking import find_purposes, words_beside_purpose
 from archivist.recall.query import EVERY_REPO, Query
 from archivist.recall.results import DEFAULT_LIMIT, Hit, RecallResult
 from archivist.recall.scoring import Relevance, Score
 from archivist.records.words import ActorKind, Provenance, Scope, Source, Status
 from archivist.service import BankService
+from archivist.store.filters import equals, one_of
 
 if TYPE_CHECKING:
     from archivist.records import Lesson
@@ -43,11 +44,14 @@ class Commands(BankService):
             works = [each for purpose in purposes for each in habits.works if each.purpose == purpose]
             run = next((each.run for each in works if each.run), "")
             ended = reader.records("episode", [run]).get(run) if run else None
+            of_project = one_of("project", names_of(reader, project)), equals("action", None)
+            is_part = reader.count("episode", *of_project) > LATEST_RUNS
         if not works:
             return found
         beside = words_beside_purpose(query.text)
         text = ", ".join(each.describe(is_counted=True) for each in works)
         is_answer = all(word in text.lower() for word in beside)
+        text += f", of the latest {LATEST_RUNS} runs" if is_part else ""
         score = 1.0 if is_answer else min([0.5, *(hit.score / 2 for hit in found.hits)])
         hit = Hit(
             kind=_KIND,

@@ -281,6 +281,7 @@ def heal(bank: Bank, error: str, asked: HealRequest) -> RenderedBrief:
     whose lesson a person forgot.
     """
     from archivist.reading.failures import detect_failure
+    from archivist.reading.signatures import is_telling
 
     # Runs are read without their folder, too: elsewhere the same file has another path.
     root = f"{str(bank.folder or bank.root).rstrip('/')}/"
@@ -292,6 +293,8 @@ def heal(bank: Bank, error: str, asked: HealRequest) -> RenderedBrief:
         names = tuple(dict.fromkeys((*projects.names_of(reader, project), "")))
         if failure is not None and not command and not asked.tool:
             failure, command = _find_program(reader, names, failure, error)
+            if not is_telling(failure.line):
+                return RenderedBrief("", ())
         is_forgotten = False
         if failure is not None:
             asked = asked._replace(command=command)
@@ -304,7 +307,10 @@ def heal(bank: Bank, error: str, asked: HealRequest) -> RenderedBrief:
                 return found
         similar = _similar_lessons(reader, failure, error, project, asked.run)
         found_like = reader.records("lesson", similar).values() if similar else ()
-        lessons = [lesson for lesson in found_like if is_for(lesson, asked.provider)]
+        # A failure that is filed as a lesson says was looked up above.
+        lessons = [
+            lesson for lesson in found_like if is_for(lesson, asked.provider) and _may_acquit(lesson, ())
+        ]
         lessons = fit_to_sandbox(lessons, lambda: find_approvals(reader, names, asked.provider))
         # What a person forgot is not told in the words of another lesson that only sounds like it.
         return _render([lesson for lesson in lessons if not is_forgotten or is_of_person(lesson)])
@@ -330,12 +336,16 @@ def _heal_known(
 
     own = failure_key(failure)
     warnings: dict[str, Lesson] = {}
-    for filed in filed_keys(asked.command, error, failure):
+    all_filed = filed_keys(asked.command, error, failure)
+    families = {filed.family for filed in all_filed}
+    for filed in all_filed:
         keys = [f"{name}|{filed.family}" for name in names]
         notes = _read_notes(reader, filed.family, asked) if filed.family == own else []
         events = _cited_events(keys, filed.subject, notes)
         lessons, forgotten = _failure_lessons(reader, keys, events, filed.subject, asked.run)
-        lessons = [lesson for lesson in lessons if is_for(lesson, asked.provider)]
+        lessons = [
+            lesson for lesson in lessons if is_for(lesson, asked.provider) and _may_acquit(lesson, families)
+        ]
         if forgotten and not lessons:
             return RenderedBrief("", ()), True
         if filed.family != own:
@@ -346,6 +356,14 @@ def _heal_known(
             return found, False
         warnings |= {lesson.id: lesson for lesson in lessons if lesson.status is Status.ACTIVE}
     return _render([*warnings.values()][:_MAX_SIMILAR]), False
+
+
+def _may_acquit(lesson: Lesson, families: Collection[str]) -> bool:
+    """Say whether a lesson that calls a failure nobody's bug is filed as this failure is.
+
+    Its key names the test, the folder or the error; what only cites an output like this one may be wrong.
+    """
+    return not (lesson.is_acquittal and lesson.signature) or failure_family(lesson.signature) in families
 
 
 def _read_notes(reader: Reader, family: str, asked: HealRequest) -> list[Mapping[str, Any]]:

@@ -122,6 +122,15 @@ def is_said(lesson: Lesson) -> bool:
     return is_wish or bool(lesson.confirmed) or lesson.source is Source.MANUAL
 
 
+def is_said_beside(lesson: Lesson, said: Iterable[Lesson]) -> bool:
+    """Say whether a person's lesson tells what a mined one does: it names its call and its remedy."""
+    call = next(iter(lesson.summary.split("`")[1:2]), "")
+    if not (call and lesson.signature and lesson.remedies) or is_said(lesson):
+        return False
+    texts = (f" {other.summary} {other.rule} ".replace("`", "") for other in said if is_said(other))
+    return any(call in text and lesson.remedies[0] in text.replace(call, "") for text in texts)
+
+
 def trust_in(tally: Tally) -> float:
     """Return from 0 to 1 how far a lesson proved helpful; a half when nothing is known."""
     if min(tally.told, tally.withheld) < _COMPARED_RUNS:

@@ -47,10 +47,15 @@ def deliver(
 
     form, is_fenced = request.presentation()
     chosen, withheld = withhold(selection.chosen, request.run, bank.config.brief.holdout)
-    text = render_brief(chosen, form, selection.habits)
-    while is_session and len(text) > _MAX_CHARACTERS and len(chosen) > 1:
-        chosen = chosen[:-1]
-        text = render_brief(chosen, form, selection.habits)
+    # A lesson that was made a rule is told as that, above the lessons.
+    rules = bank.core_briefs.brief_text(request.role) if has_core and _has_blocks(bank) else ""
+    ruled = tuple(each for each in chosen if each.is_own and f"({each.name})" in rules)
+    listed = tuple(each for each in chosen if each not in ruled)
+    text = render_brief(listed, form, selection.habits)
+    while is_session and len(text) > _MAX_CHARACTERS and len(listed) > 1:
+        listed = listed[:-1]
+        text = render_brief(listed, form, selection.habits)
+    chosen = (*ruled, *listed)
     brief_id = ""
     if request.run:
         brief_id = record_brief(
@@ -63,7 +68,7 @@ def deliver(
             is_session=is_session,
         )
     core = ""
-    if has_core and _has_blocks(bank):
+    if rules:
         room = _MAX_CHARACTERS - len(text) if is_session else None
         core = bank.core_briefs.brief_text(request.role, most=room)
     text = present_text(text, form, is_fenced=is_fenced, brief_id=brief_id, lessons=chosen, core=core)

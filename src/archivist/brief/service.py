@@ -189,6 +189,8 @@ class Briefs(BankService):
     def explain_selection(self, brief: RenderedBrief, request: BriefRequest) -> list[str]:
         """Return why each lesson is in a brief or is not, and how many of a person's own did not fit."""
         left = [f"{name}: left out, {reason}" for name, _, reason in self.left_out(brief, request)]
+        retired = [] if request.repo else self._bank.audits.retired_again()
+        left += [f"{each.lesson}: archived, {each.reason}" for each in retired]
         return [*self.reasons(brief), *left, *filter(None, [brief.count_crowded()])]
 
     def _explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
@@ -383,7 +385,7 @@ def _select_known_issues(
             )
             timeouts = _find_timeouts(reader, (project, ""), request.provider)
             lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
-            lessons, overcome = _leave_overcome(lessons, cached_habits(reader, project))
+            lessons, overcome = leave_overcome(lessons, cached_habits(reader, project))
         left += overcome
         offered += [
             _mark_source(bank, source, lesson)
@@ -466,7 +468,7 @@ def _select_for_project(
         timeouts = _find_timeouts(reader, names_of(reader, project), request.provider)
         lessons = [each for each in lessons if not _is_of_others(each, timeouts, request.provider)]
         lessons = fit_to_sandbox(lessons, partial(_approvals, reader, project, request))
-        lessons, overcome = _leave_overcome(name_whole_suites(lessons), habits)
+        lessons, overcome = leave_overcome(name_whole_suites(lessons), habits)
     offered = list(map(BriefedLesson, lessons))
     if global_bank is not None:
         # The global bank is about the user, a team's about the same projects.
@@ -533,7 +535,7 @@ def _shortlist(
     return shown, stale, left
 
 
-def _leave_overcome(lessons: Sequence[Lesson], habits: Habits) -> tuple[list[Lesson], list[LeftLesson]]:
+def leave_overcome(lessons: Sequence[Lesson], habits: Habits) -> tuple[list[Lesson], list[LeftLesson]]:
     """Return lessons without the warnings that are out of date, and those with the reason.
 
     Where a remedy is known, runs may do well by following it.
@@ -596,10 +598,18 @@ def _leave_slow(habits: Habits, timeouts: dict[str, set[str]], provider: str) ->
 
 
 def _drop_shown(lessons: Sequence[BriefedLesson]) -> list[BriefedLesson]:
-    """Leave out lessons about the same events as better ones: they only name another message."""
+    """Leave out lessons about the same events as better ones: they only name another message.
+
+    So does a mined one beside a person's words on the same call and remedy.
+    """
+    from archivist.brief.rank import is_said_beside
+
     shown: set[str] = set()
     kept: list[BriefedLesson] = []
+    all_lessons = [each.lesson for each in lessons]
     for each in lessons:
+        if is_said_beside(each.lesson, all_lessons):
+            continue
         events = set(each.lesson.evidence.events)
         # One message may say several wishes, and which provider does well is another thing to know.
         is_apart = each.lesson.type is LessonType.PREFERENCE or bool(each.lesson.provider) or not events

@@ -142,7 +142,8 @@ class SessionBriefs(BankService):
             if not ids:
                 return None
             from archivist.brief.rank import everyday_words, match_prompt
-            from archivist.brief.works import find_approvals
+            from archivist.brief.service import leave_overcome
+            from archivist.brief.works import cached_habits, find_approvals
             from archivist.projects import names_of
             from archivist.store.filters import one_of
 
@@ -157,6 +158,9 @@ class SessionBriefs(BankService):
             known, _ = briefed_lessons(reader, run)
             matching = [lesson for lesson in match_prompt(words, ours, everyday) if lesson.id not in known]
             matching = fit_to_sandbox(matching, lambda: find_approvals(reader, names, provider))
+            if matching:
+                # What is out of date at a session's start is so at a prompt.
+                matching, _ = leave_overcome(matching, cached_habits(reader, project))
         untold = matching[:_MAX_PROMPT_LESSONS]
         stale = self._bank.liveness.find_withheld(untold) if untold else {}
         from archivist.brief.select import BriefedLesson, RenderedBrief

@@ -330,7 +330,7 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
 
     rows = reader.select_fields(
         "episode",
-        ("id", "parent", "provider", "kind", "extra"),
+        ("id", "parent", "provider", "kind", "extra", "status"),
         one_of("project", names),
         equals("action", None),
         equals("provenance", Provenance.MINED),
@@ -343,8 +343,10 @@ def find_habits(reader: "Reader", names: Sequence[str]) -> Habits:
     providers: dict[str, str] = {}
     tests: list[RunTests] = []
     # A review of a session is none of the user's own, and its log does not name the session.
+    # A session that only began has no log: it tried nothing.
+    rows = [row for row in rows if row[5] != "running" or f'"{NOTES}"' in row[4]]
     sessions = [row for row in rows if row[1] or row[3] != SUBAGENT_RUN]
-    for name, parent, provider, _, extra in sessions or rows:
+    for name, parent, provider, _, extra, _ in sessions or rows:
         root = str(parent or name)
         providers.setdefault(root, str(provider))
         if root not in runs and len(runs) == LATEST_RUNS:

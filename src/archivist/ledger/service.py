@@ -35,6 +35,7 @@ _NAMED_OTHERWISE: dict[str, Callable[[Any], str]] = {
 # What undo leaves alone: an agent's private memory, and what an approver decided.
 _PROTECTED_KINDS = ("working", "proposal", "token")
 _PROTECTED_BLOCKS = (CoreSection.PLAYBOOK, CoreSection.RULES)
+_ROLL_BACK = "undo takes no proposal back: archivist proposals roll-back {} does, if it was accepted"
 _PROTECTED_HINT = (
     "archivist proposals roll-back ID reverts an accepted proposal; working memory belongs to its agent;"
     " a revoked token cannot be restored"
@@ -180,7 +181,9 @@ class Ledger(BankService):
             )
         ]
         if changes and not free:
-            self._bank.refuse(Layer.BANK, Verb.WRITE, what=name, hint=_PROTECTED_HINT)
+            is_proposal = changes[-1].entry.kind == "proposal"
+            layer, hint = (Layer.PROPOSALS, _ROLL_BACK) if is_proposal else (Layer.BANK, _PROTECTED_HINT)
+            self._bank.refuse(layer, Verb.WRITE, what=name, hint=hint.format(name))
         is_other = _is_learnt if entry is None else lambda change, _: change.entry.seq != entry
         target = undo_target(free, is_skipped=is_other)
         if target is None or (target[1] is not None and target[1].is_erased):

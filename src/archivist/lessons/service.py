@@ -563,6 +563,10 @@ class Lessons(BankService):
             if bank.actor.kind is ActorKind.HUMAN and is_approved and is_read and not is_suspicious:
                 # A person's words are believed, and later runs do not reword them.
                 changed = replace(changed, confirmed=True)
+                if lesson.is_found_useless and lesson_text(changed) != lesson_text(lesson):
+                    # The verdicts were about other words.
+                    extra = {key: value for key, value in lesson.extra.items() if key != RETIRED}
+                    changed = replace(changed, status=Status.CANDIDATE, extra=extra)
             elif bank.actor.kind is not ActorKind.HUMAN and lesson_text(changed) != lesson_text(lesson):
                 # What a person approved were other words.
                 changed = replace(

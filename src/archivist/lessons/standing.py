@@ -194,7 +194,7 @@ def decay_lesson(
     A lesson that this run met is counted as unseen from here on. One that was met since by a run that has
     not aged the bank is unseen for the first time. The frequency of one that is unseen since `due_from` drops
     by one and the count starts again; at frequency 0 it is archived. `due_from` is None where the run is
-    another project's.
+    another project's. What a person wrote or approved does not fade.
     """
     if lesson.last_seen_run == run or run in lesson.runs:
         return lesson if lesson.unseen_from == run_count else replace(lesson, unseen_from=run_count)
@@ -202,10 +202,9 @@ def decay_lesson(
         lesson = replace(lesson, unseen_from=run_count - 1)
     if due_from is None or lesson.unseen_from > due_from:
         return lesson
-    if lesson.type is LessonType.PREFERENCE and not preferences_fade:
-        return lesson
-    if lesson.is_waiting:
-        # It would leave the list of what a person is to decide, unseen.
+    is_lasting = not preferences_fade if lesson.type is LessonType.PREFERENCE else is_confirmed(lesson)
+    if is_lasting or lesson.is_waiting:
+        # What waits would leave the list of what a person is to decide, unseen.
         return lesson
     faded = replace(lesson, faded=lesson.faded + 1, unseen_from=run_count, updated=max(now, lesson.updated))
     if faded.frequency == 0:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from archivist.clock import to_text
 from archivist.cold_start import lazy_pattern
 from archivist.reading.calls import event_failure
 from archivist.reading.wording import without_paths
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from archivist.reading.calls import ToolCall
 
 _WORD = lazy_pattern(r"\w+")
+# What the user often asks for stands in such marks; each is asked for in one sentence of a message.
+_ASKED = lazy_pattern(r"“([^”]+)”")
+_SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+|\n+")
 # An error that stands in backticks may hold a name in backticks of its own.
 CODE = lazy_pattern(r"`([^`\n]{0,400}(?<=[\s(\[])`[^`\n]{1,100}`[^`\n]{0,400}(?=`(?!\w))|[^`\n]+)`")
 # What can be looked up besides code: quotations, paths, error classes, options, variables, numbers, files.
@@ -289,7 +294,7 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
     It is the latest of those that show most of what the lesson names. A model cites what overcame the
     failure itself: there it is the last call that it cites.
 
-    A wish cites no call: then it is the latest message in which it was said.
+    A wish cites no call but messages.
     """
     calls = [event for event in cited if event.kind in (EventKind.TOOL_CALL, EventKind.EDIT)]
     if form := lesson.signature.partition("|unfiltered:")[2]:
@@ -324,8 +329,7 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
         default=None,
     )
     if failed is None:
-        said = [event for event in cited if event.kind is EventKind.MESSAGE]
-        return {"Said": max(said, key=lambda event: (event.run, event.seq))} if said else {}
+        return _choose_messages(lesson, [event for event in cited if event.kind is EventKind.MESSAGE])
 
     def is_later(event: Event) -> bool:
         return event.run != failed.run or event.seq > failed.seq
@@ -341,6 +345,26 @@ def choose_calls(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
         helped = [event for event in after if not (event.is_error or event.exit_code)]
         worked = worked or max(helped, key=lambda event: event.seq, default=None)
     return {"Failed": failed} | ({"Worked": worked} if worked else {})
+
+
+def _choose_messages(lesson: Lesson, cited: Sequence[Event]) -> dict[str, Event]:
+    """Return the latest message in which a wish was said.
+
+    For each thing that the user often asks for it is the shortest sentence that holds its words.
+    """
+    if not lesson.is_request:
+        return {"Said": max(cited, key=lambda event: (event.run, event.seq))} if cited else {}
+    said = [
+        (replace(event, text=part.strip()), {*_WORD.findall(part.lower())})
+        for event in sorted(cited, key=lambda event: (to_text(event.time) if event.time else "", event.seq))
+        for part in _SENTENCE_END.split(event.text)
+    ]
+    found = {}
+    for words in _ASKED.findall(lesson.summary):
+        asking = [event for event, held in said[::-1] if held.issuperset(_WORD.findall(words.lower()))]
+        if asking:
+            found[f"“{words}” said"] = min(asking, key=lambda event: len(event.text))
+    return found
 
 
 def _choose_counts(form: str, remedies: Sequence[str], calls: Sequence[Event]) -> dict[str, Event]:

@@ -101,7 +101,8 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
              r"^(?!E? *\w*Error).*[ (]No module named '(?P<subject>[\w.-]+)'", TOLD),
         rule("node: module not found", "Cannot find module|Cannot find package",
              r"(?<!error TS2307: )Cannot find (?:module|package) "
-             r"'(?P<subject>(?:@[\w.-]+/)?[^'/.][^'/]*)[^']*'"),
+             r"(?:['\"](?P<subject>(?:@[\w.-]+/)?[^'\"/.][^'\"/]*)[^'\"]*['\"]"
+             r"|(?P<subject2>(?:@[\w.-]+/)?\w[\w.-]*)(?:/[\w./-]*)?(?: from | imported |$))"),
         rule("node: module not found", "Can't resolve|~ailed to resolve|Could not resolve",
              r"(?:Can't resolve|Failed to resolve (?:import|entry for package)"
              r"|Could not resolve:?) ['\"](?P<subject>[^'\".][^'\"]*)['\"]"),
@@ -184,7 +185,7 @@ _BY_KIND: dict[FailureKind, tuple[MessageRule, ...]] = {
         rule("pip: not a project", "neither 'setup.py'|not installable",
              r"neither 'setup\.py' nor 'pyproject\.toml' found|is not installable"),
         rule("node: module not found", "Cannot find module",
-             r"(?<!error TS2307: )Cannot find module '(?P<subject>[./][^']*)'"),
+             r"(?<!error TS2307: )Cannot find module ['\"]?(?P<subject>[./][^'\"\s]*)"),
         rule("node: module not found", "Can't resolve|~ailed to resolve|Could not resolve",
              r"(?:Can't resolve|Failed to resolve import|Could not resolve:?) "
              r"['\"](?P<subject>\.[^'\"]*)['\"]", own=True),

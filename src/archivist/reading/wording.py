@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from archivist.cold_start import lazy_pattern
 from archivist.reading.commands import generalise
 from archivist.reading.remedies import Remedy, RemedyKind
+from archivist.reading.signatures import is_telling
 
 LONGEST_SUMMARY = 200
 _LONGEST_COMMAND = 110
@@ -60,6 +61,7 @@ _ASKING = lazy_pattern(
 )
 _OWN_MARKS = str.maketrans({"`": "'", **dict.fromkeys("“”„‟❝❞〝〞〟\uff02«»", '"')})
 _OWN_COUNT = lazy_pattern(r"[(\[](?=\s{0,8}(?:seen\b|(?:helped|worked) in\b|\d{1,6} of \d))", re.IGNORECASE)
+_WITH_ERROR = lazy_pattern(r" with “([^“”]*)”")
 _BRACKETS = {"(": ")", "[": "]"}
 _LOCATION = lazy_pattern(r" ?\((?:/|[A-Za-z]:\\)[^)]{0,400}\)|, line \d+")
 
@@ -221,7 +223,8 @@ def as_quotation(text: str) -> str:
 
 
 def format_rule(condition: str, action: str) -> str:
-    """Write a rule as people and models read it."""
+    """Write a rule as people and models read it; that something “failed” tells no case from another."""
+    condition = _WITH_ERROR.sub(lambda said: said[0] if is_telling(said[1]) else "", condition)
     return f"IF {clip_words(condition, 160)} THEN {clip_words(action, 200)}"
 
 

@@ -40,6 +40,7 @@ from archivist.recall.scoring import (
 from archivist.recall.statements import END_WORDS, is_about, is_remark, words_beside_end
 from archivist.records.kinds import SEARCHABLE, TEXT_KINDS
 from archivist.records.run_words import OF_RUN
+from archivist.records.words import RETIRED
 from archivist.store.filters import one_of
 from archivist.store.results import SearchFilter, TextQuery
 from archivist.text import shorten_line
@@ -395,6 +396,8 @@ class RankedAnswer:
             name = self._mention(kind, amendment.newer)
             is_sure = amendment.is_sure
             notes.append(f"replaced by {name}: {amendment.reason}" if is_sure else f"see the later {name}")
+        if kind == "lesson" and record.is_found_useless:
+            notes.append(f"archived: {record.extra[RETIRED]}")
         replaced = [older for older, each in amended_by.items() if each.newer == place and each.is_sure]
         replaced += [older for older in shown if self.documents[older].superseded_by == document.record]
         notes += [f"current: replaces {self._mention(kind, older)}" for older in replaced]

@@ -31,6 +31,8 @@ REQUEST_KEY = "asked:"
 # An imported count that names no runs is stored as runs with this mark, so that frequency stays the size of
 # a set.
 UNNAMED_RUN = "?"
+# Tags of lessons that say that a failure is nobody's bug.
+_ACQUITTALS = frozenset(("flaky", "not-your-bug"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -156,6 +158,11 @@ class Lesson(Record):
         """Return the language model that chose its words; empty where none did."""
         noted = self.extra.get("model") if self.origin == MODEL_ORIGIN else None
         return str(noted.get("name") or "unnamed") if isinstance(noted, dict) else ""
+
+    @property
+    def is_acquittal(self) -> bool:
+        """Say whether it only says that a failure is nobody's bug: it cannot prevent it."""
+        return not _ACQUITTALS.isdisjoint(self.tags)
 
     @property
     def is_waiting(self) -> bool:

@@ -414,7 +414,7 @@ def _says_all(request: str, words: str) -> bool:
     return len(asked - _meanings(request)) <= len(asked) // 5 and is_denied == is_other_denied
 
 
-def _asks_for(request: str, words: str) -> bool:
+def _says_order(request: str, words: str) -> bool:
     """Say whether a request says all of the words as an order: "make a pr to fix" asks for no fix of a pr."""
     return _says_all(request, words) and f" to {words.split()[0].lower()}" not in request.lower()
 
@@ -510,7 +510,7 @@ def select_requests(made: Mapping[str, Sequence[Request]]) -> list[tuple[str, tu
             if not any(_stems(told) == _stems(words) or are_alike(told, words) for told in chosen)
         )
         words = next(new, "")
-        those_asking = {run for run, request in asked if words and _asks_for(request.words, words)}
+        those_asking = {run for run, request in asked if words and _says_order(request.words, words)}
         those_asking |= set(those) if _FIRM.search(words) else set()
         if _is_asked_again(words, those_asking, runs):
             chosen[words] = tuple(run for run in runs if run in those_asking)
@@ -573,14 +573,16 @@ def _usual_of_kind(kind: str, asked: Sequence[str]) -> str:
 
 def is_asked_at_end(made: Mapping[str, Sequence[Request]], words: str, runs: Sequence[str]) -> bool:
     """Say whether what the user often asks for is mostly the last thing that they say in a run."""
-    kinds = {each.kind for each in find_follow_ups(words)[:1]}
-
-    def asks(request: Request) -> bool:
-        return _asks_for(request.words, words) or any(
-            each.kind in kinds for each in find_follow_ups(request.words)
-        )
-
     at_end = sum(
-        any(each.is_last and not each.is_in_task and asks(each) for each in made[run]) for run in runs
+        any(each.is_last and not each.is_in_task and asks_for(each, words) for each in made[run])
+        for run in runs
     )
     return at_end >= _LAST_SHARE * len(runs)
+
+
+def asks_for(request: Request, words: str) -> bool:
+    """Say whether a request asks for what is told: in its words, or as the same kind of follow-up."""
+    kinds = {each.kind for each in find_follow_ups(words)[:1]}
+    return _says_order(request.words, words) or any(
+        each.kind in kinds for each in find_follow_ups(request.words)
+    )

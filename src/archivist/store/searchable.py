@@ -78,7 +78,10 @@ def _build_lesson(lesson: Lesson) -> SearchDocument:
         text=_with_split_names(said, " ".join(lesson.tags)),
         spoken=said[:_SPOKEN],
         scope=_scope_tokens("lesson", {name: getattr(lesson, name) for name in fields}, lesson.tags),
-        is_hidden=lesson.is_waiting or lesson.status in (Status.ARCHIVED, Status.QUARANTINED),
+        # What its verdicts retired is told at no start, and answers those who ask.
+        is_hidden=lesson.is_waiting
+        or lesson.status is Status.QUARANTINED
+        or (lesson.status is Status.ARCHIVED and not lesson.is_found_useless),
         superseded_by=lesson.superseded_by,
         time=lesson.last_seen or lesson.updated,
         importance=lesson.importance,

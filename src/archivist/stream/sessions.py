@@ -14,7 +14,9 @@ from archivist.text import shorten_line
 
 # Marks the entries that were logged for a session.
 SESSION = "session"
-HELPED, FAILED, CHANGED, WISHED = "Helped", "Failed", "Changed", "Wished"
+HELPED, FAILED, CHANGED, WISHED = "What helped", "Failed", "Changed", "Wished"
+# As entries of before say it.
+_FORMER = {HELPED: "Helped"}
 _ACTION_CHARACTERS = 160
 _LINE_CHARACTERS = 240
 _IMPORTANCE = {EpisodeStatus.FAILED: 7, EpisodeStatus.ABORTED: 6, EpisodeStatus.PARTIAL: 6}
@@ -161,8 +163,9 @@ def _failing(line: str) -> str:
 
 
 def _lines_of(entry: Entry, mark: str) -> list[str]:
-    start = f"{mark}: "
-    return [line.removeprefix(start) for line in entry.content.splitlines() if line.startswith(start)]
+    marks = mark, _FORMER.get(mark)
+    lines = (line.partition(": ") for line in entry.content.splitlines())
+    return [said for start, _, said in lines if said and start in marks]
 
 
 def _lines(notes: Mapping[str, object], name: str) -> list[str]:

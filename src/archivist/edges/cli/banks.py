@@ -36,7 +36,7 @@ from archivist.edges.cli.output import (
     wrap_text,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import apart_notes, approval_notes, pluralize
+from archivist.edges.cli.wording import apart_notes, approval_notes, pluralize, retired_notes
 from archivist.edges.views import ledger_view, pick
 from archivist.errors import (
     ArchivistError,
@@ -178,7 +178,7 @@ def status(bank: Bank, is_all: bool) -> Answer:
         own = len(bank.lessons.page(Query(statuses=(Status.ACTIVE,))))
         named["active_lessons"] = f"active lessons of all repositories ({own} of this one)"
     rows: list[tuple[str, object]] = [(named[name], held[name]) for name in held if held[name] or is_all]
-    notes = approval_notes(held["quarantined_lessons"])
+    notes = [*approval_notes(held["quarantined_lessons"]), *retired_notes(bank)]
     if last := bank.erasure.last_pruned():
         notes.append(f"pruned {str(last['time'])[:10]}: {last['runs']} runs, {last['artifacts']} artifacts")
     if bank.config.server.url:

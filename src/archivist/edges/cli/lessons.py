@@ -30,7 +30,16 @@ from archivist.edges.cli.wording import apart_notes, call_lines, field_lines, pl
 from archivist.errors import NotFoundError, StateError
 from archivist.lessons.quarantine import quarantine_reason
 from archivist.records.run_words import Effect
-from archivist.records.words import ActorKind, Category, LessonType, Provenance, Scope, Severity, Status
+from archivist.records.words import (
+    RETIRED,
+    ActorKind,
+    Category,
+    LessonType,
+    Provenance,
+    Scope,
+    Severity,
+    Status,
+)
 
 if TYPE_CHECKING:
     from archivist.bank import Bank
@@ -74,6 +83,7 @@ def _drop_unset(values: dict[str, Any]) -> dict[str, Any]:
 
 
 lessons = CommandGroup("lessons", default="list", help="List, show, add, edit and forget lessons.")
+lessons.meanings = dict.fromkeys(("delete", "remove", "rm"), "forget")
 
 
 @options.bank_command(lessons, "list", has_global=True)
@@ -205,6 +215,9 @@ def show(session: Session, name: str, is_global: bool) -> Answer:
     superseded_by = ", ".join(f"{global_mark_of(name)}{each.short_id}" for each in successors)
     shown = {**view, "met_in": lesson.met_in, "superseded_by": superseded_by}
     fields = [(labels.get(key, key), shown.get(key) or "") for key in _LESSON_FIELDS]
+    if lesson.status is Status.ARCHIVED and not lesson.superseded_by:
+        faded = "no run met it for long" if lesson.faded and not lesson.frequency else "somebody forgot it"
+        fields.append(("archived because", lesson.extra.get(RETIRED) or faded))
     if lesson.worded_by:
         fields.append(("worded by", f"the language model {lesson.worded_by}"))
     if view["waits_for"] or view["quarantined_for"]:

@@ -218,7 +218,7 @@ _FORMATS = (
 
 
 @options.command()
-@click.argument("files", metavar="FILE…", nargs=-1, required=True, type=_FILE)
+@click.argument("files", metavar="FILE…", nargs=-1, type=_FILE)
 @options.listed_choice(
     "--format", "format_name", words=_FORMATS, text="What the logs are; auto goes by content", default="auto"
 )
@@ -234,6 +234,8 @@ def capture(
     Of a folder, what clients keep beside their logs is left out, such as the outputs of tools. Secrets are
     redacted before anything is stored. The same log again changes nothing, a longer one adds.
     """
+    if not files:
+        raise click.UsageError("name a log\nhint: archivist setup finds this repository's logs by itself")
     from archivist.capture.log_files import is_clients_own
     from archivist.capture.service import CaptureOverrides
     from archivist.edges import views

@@ -43,7 +43,7 @@ from archivist.edges.cli.output import (
     say_wrapped,
 )
 from archivist.edges.cli.session import Session
-from archivist.edges.cli.wording import approval_notes, name_problem, pluralize, unread_notes
+from archivist.edges.cli.wording import approval_notes, name_problem, pluralize, retired_notes, unread_notes
 from archivist.edges.hook_events import CLIENTS, EVENT_NAMES, PROMPT, TOOL_FAILURE
 from archivist.edges.install import chain, changes
 from archivist.edges.install.changes import (
@@ -421,7 +421,7 @@ def _tell_lessons(
     else:
         is_all = view["unread"] == sum(view["logs"].values())
         tell(f"Learnt    no lesson yet: {'no log could be read' if is_all else 'no failure recurred'}")
-    for line in approval_notes(held["quarantined_lessons"]):
+    for line in (*approval_notes(held["quarantined_lessons"]), *retired_notes(bank)):
         tell(f"          {line}")
     if held["open_proposals"]:
         proposals = pluralize(held["open_proposals"], "proposal")

@@ -87,6 +87,11 @@ def approval_notes(quarantined: int) -> list[str]:
     return waiting_notes(quarantined, SHOW_QUARANTINED)
 
 
+def retired_notes(bank: Bank) -> list[str]:
+    """Say which lessons are no longer told although runs go on to meet their failure."""
+    return [f"{each.lesson} is no longer told: {each.reason}" for each in bank.audits.retired_again()]
+
+
 def apart_notes(bank: Bank, repo: str) -> list[str]:
     """Say which repositories were left out, and how to ask for them."""
     from archivist.recall.query import Query

@@ -29,6 +29,7 @@ from archivist.reflect.miners.wish_frames import (
 from archivist.reflect.own_words import own_words, split_sentences
 from archivist.reflect.requests import (
     Request,
+    asks_for,
     find_repeated,
     find_requests,
     has_object,
@@ -188,9 +189,15 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
     runs = tuple({run for _, asking in asked for run in asking})
     if this in runs:
         lesson = make_wish(material, made[0][0], "; ".join(words for words, _ in asked), is_standing=False)
+        asking_events = [
+            event.id
+            for event, requests in made
+            if any(asks_for(request, words) for request in requests for words, _ in asked)
+        ]
         yield replace(
             lesson,
             key=f"{material.project}|{REQUEST_KEY}",
+            events=tuple(asking_events) or lesson.events,
             summary=clip_words(_list_requests(asked, latest)),
             rule="",
             importance=_ONCE_IMPORTANCE,
@@ -203,8 +210,9 @@ def _list_requests(
 ) -> str:
     """Say what the user often asks for, each thing with its runs, as much as has room."""
     text = "The user often asks: "
+    of_runs = f"the last {len(latest)}" if len(latest) == _LATEST_RUNS else len(latest)
     for place, (words, asking) in enumerate(asked):
-        count = f"{len(asking)}" if place else f"{len(asking)} of {len(latest)} runs"
+        count = f"{len(asking)}" if place else f"{len(asking)} of {of_runs} runs"
         count += ", at the end" if is_asked_at_end(latest, words, asking) else ""
         longer = f"{text}{', ' if place else ''}“{_within_sentence(words)}” ({count})"
         if place and len(longer) > LONGEST_SUMMARY:
