@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from archivist.reflect.habits import Habit
 
 from archivist import Bank
-from archivist.reflect.miners.wishes import _list_habits
+from archivist.reflect.miners.wishes import list_requests
+from archivist.reflect.requests import Request
 from tests.brief.test_works import _ask
 
 
@@ -24,7 +24,8 @@ def test_each_request_is_shown_by_the_sentence_that_asks_for_it(bank: Bank) -> N
     }
 
 
-def test_a_request_says_of_which_latest_runs_it_is_counted() -> None:
-    habit = Habit("commit", tuple(f"r{number}" for number in range(29)))
-    assert _list_habits([habit], 40) == "The user often asks: “commit” (29 of the last 40 runs)"
-    assert _list_habits([habit], 39) == "The user often asks: “commit” (29 of 39 runs)"
+@pytest.mark.parametrize(("runs", "said"), [(39, "39 runs"), (40, "the last 40 runs")])
+def test_a_request_says_of_which_latest_runs_it_is_counted(runs: int, said: str) -> None:
+    asked = [("commit", tuple(f"r{number}" for number in range(29)))]
+    latest: dict[str, list[Request]] = {f"r{number}": [] for number in range(runs)}
+    assert list_requests(asked, latest) == f"The user often asks: “commit” (29 of {said})"

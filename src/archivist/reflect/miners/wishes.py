@@ -198,14 +198,14 @@ def _mine_repeated(material: Material) -> Iterator[Candidate]:
             lesson,
             key=f"{material.project}|{REQUEST_KEY}",
             events=tuple(asking_events) or lesson.events,
-            summary=clip_words(_list_requests(asked, latest)),
+            summary=clip_words(list_requests(asked, latest)),
             rule="",
             importance=_ONCE_IMPORTANCE,
             earlier_runs=runs,
         )
 
 
-def _list_requests(
+def list_requests(
     asked: Sequence[tuple[str, tuple[str, ...]]], latest: Mapping[str, Sequence[Request]]
 ) -> str:
     """Say what the user often asks for, each thing with its runs, as much as has room."""
