@@ -6,7 +6,7 @@ A cold process of the command line runs only this, so heavier modules are import
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from archivist.brief.select import (
 from archivist.brief.works import NO_HABITS, Habits, cached_habits, find_approvals, read_habits
 from archivist.clock import to_text
 from archivist.config import BriefRules
-from archivist.records import ActorKind, Category, Lesson, LessonType, Provenance, Status
+from archivist.records import Category, Lesson, LessonType, Provenance, Status
 from archivist.service import BankService
 from archivist.store.filters import (
     Condition,
@@ -86,8 +86,6 @@ _ORDER = (
 )
 # So many of the lessons that are left out are named with the reason.
 _LEFT = 50
-# Of the projects that lessons are about, a message names so many.
-_NAMED = 5
 
 
 class Briefs(BankService):
@@ -129,7 +127,11 @@ class Briefs(BankService):
         )
         has_core = is_text if asked.is_about_project else is_dispatch and bool(asked.role)
         told = deliver(self._bank, selection, asked, global_bank=global_bank, has_core=has_core)
-        return told if told.chosen else told._replace(why_no_lesson=self._explain_empty(told, asked))
+        if told.chosen:
+            return told
+        from archivist.brief.empty_service import explain_empty
+
+        return told._replace(why_no_lesson=explain_empty(self._bank, told, asked))
 
     @reads(Layer.LESSONS)
     def reasons(self, brief: RenderedBrief) -> list[str]:
@@ -192,81 +194,6 @@ class Briefs(BankService):
         retired = [] if request.repo else self._bank.audits.retired_again()
         left += [f"{each.lesson}: archived, {each.reason}" for each in retired]
         return [*self.reasons(brief), *left, *filter(None, [brief.count_crowded()])]
-
-    def _explain_empty(self, brief: RenderedBrief, request: BriefRequest) -> str:
-        """Return why a brief tells no lesson, and what to do about it."""
-        from archivist import paths, projects
-
-        if brief.withheld:
-            held_back = ", ".join(each.name for each in brief.withheld)
-            return f"randomly withheld from this run, to measure the effect: {held_back}"
-        if brief.stale:
-            name, reason = brief.stale[0]
-            more = f", and {len(brief.stale) - 1} more" if len(brief.stale) > 1 else ""
-            return f"what is known is stale: {name} ({reason}){more}; --explain lists it"
-        live = one_of("status", (Status.ACTIVE, Status.CANDIDATE))
-        with self._bank.reading() as reader:
-            waiting = reader.count(Lesson, live, equals("is_waiting", 1))
-            # Without the condition the index alone is counted: 40 projects took 280 ms with it.
-            is_told = (live, *((equals("is_waiting", 0),) if waiting else ()))
-            counts = {
-                name: number
-                for name in sorted(projects.all_projects(reader))
-                if (number := reader.count(Lesson, *is_told, equals("repo", name)))
-            }
-            names = projects.names_of(reader, brief.project)
-            total = reader.count(Lesson, *is_told)
-            queued, runs = len(reader.queued_runs()), reader.run_count()
-        if not total:
-            if waiting:
-                return f"every lesson waits for approval ({waiting}): archivist lessons list --waiting"
-            if queued:
-                return f"no lessons yet; captured runs that wait: {queued}: archivist reflect"
-            if runs:
-                return f"no lessons yet: nothing recurred in {runs} {'run' if runs == 1 else 'runs'}"
-            if paths.was_set_up(self._bank.path):
-                return "no lessons yet: the first session that ends here is learnt from"
-            return "no lessons yet: archivist setup learns from the sessions of this repository"
-        own = sum(counts.get(name, 0) for name in names)
-        if not own and counts:
-            return self._explain_others(counts, total, brief, request)
-        if any((request.domain, request.role, request.provider, request.tool, request.tags)):
-            return f"no lesson of {total} is for what was asked: archivist lessons list"
-        return f"no lesson of {own or total} is likely to be needed: archivist brief --explain says why"
-
-    def _explain_others(
-        self, counts: Mapping[str, int], total: int, brief: RenderedBrief, request: BriefRequest
-    ) -> str:
-        """Say whose lessons there are instead, and how to ask for them; to agents no names of others."""
-        import shlex
-
-        from archivist import projects
-        from archivist.lessons.risky_text import is_plain_name
-
-        bank = self._bank
-        lessons = f"{total} {'lesson' if total == 1 else 'lessons'}"
-        named = [
-            name
-            for name in sorted(counts, key=lambda name: -counts[name])
-            if is_plain_name(name.partition("@")[0])
-        ]
-        if bank.actor.kind is not ActorKind.HUMAN or not named:
-            # A repository chooses its name, and other projects are none of an agent's business.
-            return f"{lessons}, all of other projects: archivist lessons list shows them"
-        rest = len(counts) - len(named[:_NAMED])
-        others = f" and {rest} other {'project' if rest == 1 else 'projects'}" if rest else ""
-        whose = f"all of {named[0]}" if len(counts) == 1 else f"of {', '.join(named[:_NAMED])}{others}"
-        here = f"this folder is {brief.project}" if brief.project else "this folder is of none of them"
-        here = f"this is about {brief.project}" if request.repo else here
-        folder, most = bank.folder or bank.root, named[0]
-        is_fitting = most in projects.describe_repository(folder, bank.root).names
-        with bank.reading() as reader:
-            other = projects.other_owner(reader, most, folder, bank.root)
-        # The same repository may have been filed under another name.
-        is_own = bool(brief.project) and (is_fitting or projects.is_distinct_name(most)) and not other
-        name = shlex.quote(most)
-        remedy = f"archivist lessons claim {name}, if it is the same" if is_own else f"--repo {name}"
-        return f"{lessons}, {whose}; {here}: {remedy}"
 
     @reads(Layer.LESSONS)
     def heal(

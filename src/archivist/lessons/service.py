@@ -625,10 +625,7 @@ class Lessons(BankService):
 
     @decides(Layer.LESSONS)
     def claim(self, repo: str, *, is_taken: bool = False) -> None:
-        """Say that what is filed under a name is of the repository that the caller works in; a person may.
-
-        A name that another repository is known to have is refused, unless it is to be taken from it.
-        """
+        """Say that a name is that of the caller's repository; with `is_taken` also another one's name."""
         from archivist.capture.redaction import validate_name
 
         bank, repo = self._bank, validate_name("repo", repo)
