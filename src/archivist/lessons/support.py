@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WORD = lazy_pattern(r"\w+")
 # What the user often asks for stands in such marks; each is asked for in one sentence of a message.
-_ASKED = lazy_pattern(r"“([^”]+)”")
+_ASKED = lazy_pattern(r"“([^“”]{1,200})”")
 _SENTENCE_END = lazy_pattern(r"(?<=[.!?])\s+|\n+")
 # An error that stands in backticks may hold a name in backticks of its own.
 CODE = lazy_pattern(r"`([^`\n]{0,400}(?<=[\s(\[])`[^`\n]{1,100}`[^`\n]{0,400}(?=`(?!\w))|[^`\n]+)`")

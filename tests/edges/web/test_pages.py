@@ -19,6 +19,7 @@ from archivist.records import Episode
 from tests.edges.http_server import Served, serving
 from tests.edges.web.conftest import Visitor, visit
 from tests.edges.web.sites import ADA, HOSTILE, TASKS, fill_small
+from tests.samples import lesson
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -534,7 +535,11 @@ def test_the_overview_shows_one_figure_of_failures(visitor: Visitor) -> None:
 
 def test_ageing_is_named_as_what_it_is(visitor: Visitor, small: Served) -> None:
     with Bank.open(small.folder, actor=ADA) as bank:
-        name = bank.lessons.add("Swifts nest under the eaves", type="pattern").short_id
+        # What a person wrote does not age.
+        with bank.transaction() as writer:
+            aged = lesson("swifts", summary="Swifts nest under the eaves", number=writer.next_number())
+            writer.put(aged, "add")
+        name = aged.short_id
         for number in range(11):
             bank.lessons.decay(f"ageing-{number}")
     history = visitor.go(f"/lessons/{name}").locator(".history").inner_text()
