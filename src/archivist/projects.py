@@ -296,13 +296,9 @@ def note_name(writer: Writer, name: str, folder: Path | None, root: Path) -> Non
 def other_owner(reader: Reader, name: str, folder: Path, root: Path) -> str:
     """Return the folder of another repository that is there and known to have a name; else an empty text."""
     owner = reader.json_setting(NAME_OWNERS).get(name) or {}
-    ours = _repository_info(describe_repository(folder, root))
-    place, telling = (
-        str(owner.get("folder", "")),
-        [key for key in (REMOTE, "mark") if {key} <= owner.keys() & ours],
-    )
-    is_other = owner[telling[0]] != ours[telling[0]] if telling else place != ours["folder"]
-    return place if place and is_other and is_folder(Path(place)) else ""
+    ours, place = _repository_info(describe_repository(folder, root)), str(owner.get("folder", ""))
+    telling = next((key for key in (REMOTE, "mark", "folder") if key in owner and key in ours), "")
+    return place if telling and owner[telling] != ours[telling] and is_folder(Path(place)) else ""
 
 
 def claim_name(writer: Writer, name: str, folder: Path, root: Path, *, is_taken: bool = False) -> None:
